@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `quiver bench`: its commands and their options. apps/bench/ does the work.
+// `quiver bench`: its commands and their options. The commands themselves are in apps/bench/.
 #include <algorithm>
 #include <iterator>
 #include <memory>
@@ -43,8 +43,8 @@ void add_bench(CLI::App& app, Action& chosen) {
     CLI::App* bench = app.add_subcommand(
         "bench", "Time kernels and solvers, check results, compare with ceilings and rivals");
     bench->footer(
-        "Exit status: 0 every result is correct; 1 one is not, or a solve has not converged; 2 bad "
-        "usage; 3 a case failed to run.");
+        "Exit status: 0 every result is correct; 1 a result is wrong or a solve has not converged; "
+        "2 bad usage; 3 a case failed to run.");
     add_kernels(*bench, chosen);
     add_reproduce(*bench, chosen);
     add_summary(*bench, chosen);
@@ -119,7 +119,7 @@ void add_markdown(CLI::App& command, bench::CommonOptions& options) {
              "standard output, and standard error gets the printed copy");
 }
 
-/// Adds an option of a former version. Its use is an error whose message names the replacement.
+/// Adds an obsolete option, whose use is an error. `cure` names the replacement in the message.
 void refuse(CLI::App& command, const char* option, const std::string& cure) {
     const auto fail = [=, &command](const CLI::results_t&) -> bool {
         throw_collective(ErrorKind::input, fmt::format("{0} {1}: {2}; see quiver {0} --help",
@@ -133,17 +133,17 @@ void add_session(CLI::App& command, bench::SessionOptions& options) {
     add_device_and_budget(command, options, "Also write all results to this file");
     add_repeat(command, options);
     add_number(command, "--operand-bytes", options.operand_bytes,
-               "Size of the operands where --rows is not given; 0: bench chooses");
+               "Bytes of the operands if --rows is not given; 0: bench chooses");
     command.add_option("--rivals", options.rivals,
                        "Libraries to compare with: cublas, cusparse, cusolver; on the host "
                        "openblas, eigen");
     command.add_flag("--model", options.model,
-                     "Also time the plans that the model alone would choose (device)");
+                     "Also time the plans that the model alone would choose (GPU)");
     command.add_flag("--atomics", options.atomics,
-                     "Also time tsmttsm and gram with a reduction by atomics (device)");
+                     "Also time tsmttsm and gram with a reduction by atomics (GPU)");
     command.add_flag("--energy", options.energy,
                      "Also measure joules per call by the GPU's counter; takes at least 0.5 s for "
-                     "each case (device)");
+                     "each case (GPU)");
     add_file(command, "--resume", options.resume,
              "Continue the session saved in this file, and write to it (or to --json)");
     refuse(command, "--vs", "the libraries to compare with are named by --rivals");
@@ -176,7 +176,8 @@ std::string list_of_kernels() {
         text += fmt::format("  {:<25} {}\n", kernel->name(), kernel->formula());
     }
     return text +
-           "orth (all of these), batched (both), or all: every kernel except the mixed ones.\n";
+           "orth (all orth-*), batched (all batched-*), or all: every kernel for one of the\n"
+           "scalars, which by default excludes the kernels in mixed precision.\n";
 }
 
 void add_kernels(CLI::App& bench, Action& chosen) {
@@ -185,7 +186,8 @@ void add_kernels(CLI::App& bench, Action& chosen) {
     bench::CaseOptions& cases = options->cases;
     command->add_option("KERNEL", cases.kernel, "List of kernels, or all")->required();
     command->add_option("--scalar", cases.scalar,
-                        "List of s, d, c, z (default d); of the mixed kernels h, b (default h)");
+                        "List of s, d, c, z (default d); for kernels in mixed precision, of h, b "
+                        "(default h)");
     command->add_option("--widths", cases.widths,
                         "Widths m = n: 1:64, or a list (default 1,2,4,8,16,32,64)");
     command->add_option("--shapes", cases.shapes, "List of shapes MxN, which run first");
@@ -206,15 +208,14 @@ void add_kernels(CLI::App& bench, Action& chosen) {
     add_number(
         *command, "--tile", cases.tile,
         "Rows per tile of spmmv's matrix; 1 keeps the order of the rows, 0: the library chooses");
-    command->add_option(
-        "--tilings", cases.tilings,
-        "Also time spmmv with these settings: ahead=0/threads=256,waves=2 (device)");
+    command->add_option("--tilings", cases.tilings,
+                        "Also time spmmv with these settings: ahead=0/threads=256,waves=2 (GPU)");
     add_session(*command, *options);
     command->footer(list_of_kernels() + R"(
 Examples:
   quiver bench kernels tsmttsm
   quiver bench kernels tsmttsm,tsmm --widths 1:64 --scalar s,d,c,z --rivals cublas --budget 400 \
-      --resume widths.json                     again and again until no case is left
+      --resume widths.json                     repeat until no case is left
   quiver bench kernels tsmm --rivals openblas,eigen --device host
   quiver bench kernels orth --widths 4,8,16,32,64 --rows 1e6 --rivals eigen --device host
   quiver bench kernels tsmttsm --shapes 64x8,8x64 --device cuda
@@ -262,7 +263,8 @@ void add_blocking(CLI::App& bench, Action& chosen) {
 void add_scaling(CLI::App& bench, Action& chosen) {
     const auto [command, options] = add_command(
         bench, chosen, "scaling",
-        "Time products, solver steps and sums on 1, 2, 4, ... of the ranks, beside a model",
+        "Time products, solver steps and reductions on 1, 2, 4, ... of the ranks; compare with a "
+        "model",
         bench::run_scaling);
     add_number(*command, "--nx", options->nx,
                "Points along an edge of the Laplacian's grid; 0: 400 on a GPU, 48 on the host");
@@ -295,10 +297,10 @@ void add_abft(CLI::App& bench, Action& chosen) {
 }
 
 void add_protection(CLI::App& bench, Action& chosen) {
-    const auto [command, options] =
-        add_command(bench, chosen, "protection",
-                    "Time each method without and with --abft: the table of costs of docs/abft.md",
-                    bench::run_protection);
+    const auto [command, options] = add_command(
+        bench, chosen, "protection",
+        "Time each method without and with --abft, as in the cost table of docs/abft.md",
+        bench::run_protection);
     options->repeat = 5;
     options->budget = 3600;
     add_number(*command, "--nx", options->nx, "The matrix is gen:laplace3d,nx=NX");
@@ -311,7 +313,7 @@ void add_protection(CLI::App& bench, Action& chosen) {
     command->footer("Example:\n  OMP_NUM_THREADS=1 quiver bench protection --nx 60");
 }
 
-/// Refuses the options of the time when bench had no commands.
+/// Adds the obsolete options that commands of bench replace.
 void refuse_former_options(CLI::App& bench) {
     refuse(bench, "--reproduce", "write quiver bench reproduce PAPER");
     refuse(bench, "--plot-from", "write quiver bench summary FILES; apps/bench/plot.py draws them");
@@ -319,7 +321,8 @@ void refuse_former_options(CLI::App& bench) {
     refuse(bench, "--abft", "write quiver bench abft MATRIX");
 }
 
-/// Throws unless the first word is a command. Formerly it was a kernel.
+/// Throws InputError unless the first word is a command. The message names `bench kernels` for
+/// users who wrote a kernel instead.
 void require_command(const CLI::App& bench) {
     const std::vector<std::string> words = bench.remaining();
     if (words.empty() && !bench.get_subcommands().empty()) {

@@ -27,7 +27,7 @@
 namespace quiver::apps {
 namespace {
 
-/// The problem to solve, and where.
+/// The problem to solve, and the place where it is solved.
 struct Task {
     Problem matrix;
     std::optional<Problem> mass;
@@ -41,19 +41,19 @@ struct Rows {
     CsrRows<T> matrix;
     std::optional<CsrRows<T>> mass;
     CheckpointIdentity identity;
-    /// The refusal for A, else for B.
+    /// The refusal for B if there is one, else that for A.
     NormRefusal refusal;
 };
 
 /// The operators that the solver multiplies with.
 template <class T>
 struct Operators {
-    /// Moves the rows into the operators; the identity stays.
+    /// Moves the rows of A and B into the operators; `rows.identity` remains valid.
     Operators(Context& ctx, const EigsOptions& options, Rows<T>& rows);
     EigenProblem<T> pencil(const EigsOptions& options);
 
     SparseMatrix<T> matrix;
-    /// The matrix with --abft or --inject.
+    /// `matrix` with checksums, which the solver then uses instead; set with --abft or --inject.
     std::optional<ProtectedMatrix<T>> guarded;
     std::optional<SparseMatrix<T>> mass;
     std::unique_ptr<Operator<T>> preconditioner;
@@ -144,8 +144,7 @@ Task inspect_task(const Comm& comm, EigsOptions& options) {
     matrix = inspect_problem(comm, options.matrix);
     if (options.mass_given) {
         mass = inspect_problem(comm, options.mass);
-        comm.agree(
-            [&] { choose_scalar(*mass, options.scalar); });  // names the file that is complex
+        comm.agree([&] { choose_scalar(*mass, options.scalar); });  // an error names B, not A
         matrix.complex = mass->complex = matrix.complex || mass->complex;
     }
     comm.agree([&] {
@@ -168,7 +167,7 @@ Task inspect_task(const Comm& comm, EigsOptions& options) {
 template <class T>
 Rows<T> load_rows(const Comm& comm, EigsOptions& options, const Task& task) {
     const Device& device = task.execution.device;
-    // A and B are distributed to the ranks in the same way.
+    // A and B need the same distribution of rows, so both are distributed by rows.
     const std::vector<double> weights = rank_weights(comm, device, options.weights);
     const Partition partition(task.mass ? Partition::by_rows : Partition::by_nonzeros, weights);
     Rows<T> rows{load_problem<T>(comm, task.matrix, device.threads, partition), {}, {}, {}};
@@ -190,7 +189,7 @@ Rows<T> load_rows(const Comm& comm, EigsOptions& options, const Task& task) {
     return rows;
 }
 
-/// Throws InputError on all ranks if the method squares norms that are too large or too small.
+/// Throws InputError on all ranks if there is a refusal and the chosen method squares norms.
 template <class T>
 void require_usable_norm(Context& ctx, const EigsOptions& options, Operators<T>& operators,
                          const NormRefusal& refusal) {
@@ -213,7 +212,7 @@ EigenResult<T> run_solver(Context& ctx, EigsOptions& options, Operators<T>& oper
                            std::move(identity));
         pencil.checkpoint = &*checkpoint;
     }
-    // From here on a signal stops the solver, not the command, so that results are still reported.
+    // While `interrupt` exists, a signal stops only the solver, so that results are still reported.
     const Interrupt interrupt;
     options.solver.keep_going = [&](const IterationEvent&) { return !interrupt.requested(); };
     EigenResult<T> result = solve_pencil(ctx, pencil, options);
@@ -287,7 +286,7 @@ void take_result(const EigsOptions& options, const EigenResult<T>& result, EigsR
     report.message = result.message;
 }
 
-/// Marks a converged result as not converged if the factorisation counts other copies.
+/// Marks a converged result as not converged if a reliable inertia count contradicts it.
 template <class T>
 void verify_by_inertia(const Comm& comm, const EigsOptions& options, const Task& task,
                        EigsReport& report) {
@@ -334,7 +333,7 @@ void deliver(Context& ctx, const EigsOptions& options, const EigsReport& report,
     attempts.finish();
 }
 
-/// Calls eigensolve. If B or the preconditioner is not positive definite, the message names the
+/// Calls eigensolve(). If B or the preconditioner is not positive definite, the error names the
 /// option.
 template <class T>
 EigenResult<T> solve_pencil(Context& ctx, const EigenProblem<T>& pencil,
@@ -357,7 +356,8 @@ EigenResult<T> solve_pencil(Context& ctx, const EigenProblem<T>& pencil,
     }
 }
 
-/// The default k is at most the number of rows.
+/// Lowers the default k to the number of rows. Throws InputError for options that do not fit a
+/// matrix of this size.
 void check_sizes(EigsOptions& options, std::int64_t rows) {
     if (options.window_given) {
         options.solver.k = 1;  // not used with a window
@@ -389,7 +389,7 @@ void require_same_size(const Problem& mass, std::int64_t rows, std::int64_t want
     }
 }
 
-/// The options that a run and the run that resumes its checkpoint must have in common.
+/// The properties that a run must share with the run that wrote the checkpoint it resumes.
 template <class T>
 CheckpointIdentity identity_of(const Comm& comm, const EigsOptions& options, const CsrRows<T>& rows,
                                const CsrRows<T>* mass) {

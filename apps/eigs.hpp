@@ -29,7 +29,8 @@ struct EigsOptions {
     std::string vectors;
     bool verbose = false;
     bool profile = false;
-    /// Which of these options were given; a file without a name is an error.
+    /// Which of these options were given. A file option that is given with an empty name is an
+    /// error.
     bool k_given = false;
     bool which_given = false;
     bool window_given = false;
@@ -43,11 +44,12 @@ struct EigsOptions {
 };
 
 /// Converts the words of the command line to the options of the solver. Throws InputError for
-/// options that exclude each other and, on rank 0, for files that cannot be written.
+/// invalid values, for options that exclude each other and, on rank 0, for files that cannot be
+/// written.
 void resolve_options(EigsOptions& options, int rank);
 
-/// Reads or generates the matrix, solves, verifies and reports. Returns whether every eigenpair has
-/// converged and every copy is verified. Collective.
+/// Reads or generates the matrix, solves, verifies and reports. Returns true if every eigenpair has
+/// converged and the multiplicities are verified. Collective.
 bool run_eigs(const Comm& comm, EigsOptions options);
 
 }  // namespace quiver::apps

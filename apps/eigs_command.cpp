@@ -20,13 +20,13 @@ namespace quiver::apps {
 namespace {
 
 constexpr const char* eigs_description =
-    "The k smallest or largest eigenvalues, or all in a window, of a sparse symmetric or Hermitian "
-    "matrix, with every copy of a multiple one";
+    "Eigenvalues of a sparse symmetric or Hermitian matrix, with all copies of multiple ones: k at "
+    "an end or nearest a target, or all in a window";
 
 constexpr const char* eigs_examples =
-    R"(PRECONDITIONER: none, jacobi, block-jacobi,size=8, chebyshev,degree=8, ic, ilu, ic,sweeps=4,
-ilu,sweeps=4 (close to the inverse of A), or ldlt,shift=VALUE: a complete factorisation of
-A - VALUE (B), the target where no shift is given, else 0.
+    R"(PRECONDITIONER: none; jacobi, block-jacobi,size=8, chebyshev,degree=8, ic, ilu, ic,sweeps=4,
+ilu,sweeps=4, which approximate the inverse of A; or ldlt,shift=VALUE, a complete factorisation of
+A - VALUE B (B = I without --mass). The default VALUE is the target of --which, else 0.
 
 Examples:
   quiver eigs matrix.mtx -k 20 --which largest
@@ -39,8 +39,8 @@ Examples:
   curl https://example.org/matrix.mtx.gz | quiver eigs - --json - | jq .eigenvalues
   mpirun -n 4 quiver eigs matrix.mtx.gz --checkpoint saved --resume saved --every 600
 
-Exit status: 0 converged and every copy verified; 1 not (results are still printed and written,
-and marked); 2 bad usage or input; 3 a failure while running.)";
+Exit status: 0 converged and every copy verified; 1 not converged or not verified (results are
+still printed and written, and marked); 2 bad usage or input; 3 a failure while running.)";
 
 void add_task(CLI::App& eigs, EigsOptions& options);
 void add_solver(CLI::App& eigs, EigsOptions& options);
@@ -98,25 +98,25 @@ void add_task(CLI::App& eigs, EigsOptions& options) {
         })
         ->capture_default_str();
     eigs.add_option("--device", options.device,
-                    "Where to run: auto chooses a GPU if there is one; mixed uses all GPUs, and "
-                    "the other ranks on the host")
+                    "Where to run: auto chooses GPUs if every rank sees one; mixed: one rank on "
+                    "each GPU, the other ranks on the host")
         ->check(CLI::IsMember({"auto", "host", "cuda", "mixed"}))
         ->capture_default_str();
     eigs.add_option("--weights", options.weights,
-                    "Rows of each rank: equal, measured (by bandwidth) or a list of weights; auto "
-                    "is measured with --device mixed, else equal")
+                    "Rows of each rank: equal, measured (by bandwidth) or a list of weights; auto: "
+                    "measured if some ranks run on GPUs and some on the host, else equal")
         ->capture_default_str();
     eigs.add_option("--scalar", options.scalar,
-                    "s, d, c, z as in BLAS; auto: z for a complex file, else d")
+                    "s, d, c, z as in BLAS; auto: z for a complex matrix, else d")
         ->check(CLI::IsMember({"auto", "s", "d", "c", "z"}))
         ->capture_default_str();
 }
 
 void add_solver(CLI::App& eigs, EigsOptions& options) {
     EigenOptions& solver = options.solver;
-    add_number(eigs, "--block", solver.block, "Columns of a block, 1 to 64; 0 chooses");
+    add_number(eigs, "--block", solver.block, "Columns of a block, 1 to 64; 0: the solver chooses");
     add_number(eigs, "--basis", solver.max_basis,
-               "Columns of the search basis before a restart; 0 chooses");
+               "Columns of the search basis before a restart; 0: the solver chooses");
     add_number(eigs, "--tol", solver.tol, "Residual relative to ||A|| that counts as converged");
     add_number(eigs, "--max-iterations", solver.max_iterations, "Block steps before giving up");
     eigs.add_option("--method", options.method, "Solver")
@@ -124,10 +124,11 @@ void add_solver(CLI::App& eigs, EigsOptions& options) {
             {"auto", "lanczos", "chebyshev", "lobpcg", "jd", "filter", "dense", "shift-invert"}))
         ->capture_default_str();
     eigs.add_option("--precond", options.preconditioner,
-                    "Preconditioner of lobpcg and jd, see below")
+                    "PRECONDITIONER of lobpcg and jd, see below")
         ->capture_default_str();
     eigs.add_option("--verify", options.verify,
-                    "Proof of completeness: fresh random columns, or also an inertia count")
+                    "Check that no eigenvalue is missing: by random columns, or also by an inertia "
+                    "count")
         ->check(CLI::IsMember({"columns", "inertia"}))
         ->capture_default_str();
     add_number(eigs, "--seed", solver.seed, "Seed of all random columns");
@@ -143,15 +144,15 @@ void add_outputs(CLI::App& eigs, EigsOptions& options) {
                "Seconds between two checkpoints; 0: each iteration");
     eigs.add_option("--resume", checkpoint.read_from,
                     "Folder of checkpoints to resume from, with the same problem and options");
-    eigs.add_flag("-v,--verbose", options.verbose, "Show kernels and fallbacks");
+    eigs.add_flag("-v,--verbose", options.verbose, "Show kernels, fallbacks and faults");
     eigs.add_flag("--profile", options.profile,
                   "Show what an iteration costs: kernels, launches, waits, reductions over ranks");
 }
 
 std::string list_of_generators() {
     std::string text =
-        "MATRIX is a Matrix Market file (.mtx, .mtx.gz), - for such a file on standard input (rank "
-        "0's),\nor one of\n";
+        "MATRIX is a Matrix Market file (.mtx, .mtx.gz), - for such a file on standard input (of "
+        "rank 0),\nor one of\n";
     for (const GeneratorInfo& generator : generators()) {
         std::string spec = fmt::format("gen:{}", generator.name);
         for (const GeneratorKey& key : generator.keys) {

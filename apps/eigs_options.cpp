@@ -57,7 +57,7 @@ void take_which(EigsOptions& options) {
             }
         }
         if (solver.which == Which::smallest_magnitude) {
-            solver.which = Which::target;  // 0
+            solver.which = Which::target;  // solver.target is 0
         }
         return;
     }
@@ -65,7 +65,7 @@ void take_which(EigsOptions& options) {
     if (parse_real(options.which.substr(prefix.size()), solver.target) != std::errc() ||
         !std::isfinite(solver.target)) {
         throw InputError(
-            fmt::format("--which {}: target: takes a number, as in target:0.5", options.which));
+            fmt::format("--which {}: target takes a number, as in target:0.5", options.which));
     }
 }
 
@@ -82,7 +82,7 @@ Window parse_window(const std::string& text) {
     return window;
 }
 
-/// Sets the solver's method and window.
+/// Sets the solver's method and window. Throws InputError for combinations that no method supports.
 void set_task(EigsOptions& options) {
     if (options.mass_given && options.verify == "inertia") {
         throw InputError("--verify inertia counts eigenvalues of A alone; omit --mass");
@@ -122,7 +122,7 @@ void set_task(EigsOptions& options) {
     }
 }
 
-/// Whether the method, if one is named, takes a preconditioner. These methods also take a B.
+/// True if the method accepts a preconditioner and a B, or is chosen automatically.
 bool takes_preconditioner(const EigsOptions& options) {
     const Method method = options.solver.method;
     return method == Method::automatic || method == Method::lobpcg ||
@@ -140,8 +140,8 @@ void settle_mixed(EigsOptions& options) {
     if (!lanczos || options.window_given || options.mass_given ||
         options.preconditioner != "none" || options.solver.which == Which::target) {
         throw InputError(
-            "--device mixed: block Lanczos for an end of the spectrum runs on host and GPU ranks "
-            "together; omit --window, --mass, --precond and other methods");
+            "--device mixed: block Lanczos for an end of the spectrum is the only solver for host "
+            "and GPU ranks together; omit --window, --mass, --precond and other methods");
     }
     options.solver.method = Method::lanczos;
 }
@@ -160,8 +160,8 @@ void check_options(const EigsOptions& options) {
             fmt::format("--tol {}: a tolerance is a number above 0 and below 1", solver.tol));
     }
     if (solver.max_basis < 0) {
-        throw InputError(
-            fmt::format("--basis {}: columns, or 0 to let the solver choose", solver.max_basis));
+        throw InputError(fmt::format(
+            "--basis {}: a number of columns, or 0 to let the solver choose", solver.max_basis));
     }
     if (solver.max_iterations < 1) {
         throw InputError(fmt::format("--max-iterations {}: at least 1", solver.max_iterations));
@@ -169,14 +169,14 @@ void check_options(const EigsOptions& options) {
     const bool factorises = solver.method == Method::dense || solver.method == Method::shift_invert;
     if (options.mass_given && !factorises && !takes_preconditioner(options)) {
         throw InputError(
-            fmt::format("--mass: --method {} solves A x = lambda x only; lobpcg and jd do "
-                        "not need the inverse of B, dense and shift-invert factorise",
+            fmt::format("--mass: --method {} solves A x = lambda x only; lobpcg, jd, dense and "
+                        "shift-invert solve A x = lambda B x",
                         options.method));
     }
 }
 
-/// Checks that the method and the end of the spectrum can use the preconditioner, which
-/// approximates the inverse of A or of A - sigma B.
+/// Parses --precond. Throws InputError if the method or the wanted eigenvalues cannot use the
+/// preconditioner, which approximates the inverse of A or of A - sigma B.
 void take_preconditioner(EigsOptions& options) {
     PreconditionerOptions& precond = options.precond;
     precond = parse_preconditioner(options.preconditioner);
@@ -187,7 +187,7 @@ void take_preconditioner(EigsOptions& options) {
         throw InputError(fmt::format("--precond {}: {}", options.preconditioner, why));
     };
     if (options.window_given) {
-        refuse("a --window uses a filter, which needs no preconditioner");
+        refuse("a --window uses a filter or a factorisation, which need no preconditioner");
     }
     if (options.solver.method == Method::dense || options.solver.method == Method::shift_invert) {
         refuse(fmt::format("{} needs no preconditioner",

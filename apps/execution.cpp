@@ -34,7 +34,8 @@ class Node {
         }
     }
     int rank() const { return rank_; }
-    /// Binds the rank to cores near its GPU, if it has one, and sets its number of threads.
+    /// Binds the rank to its share of the cores near its GPU, or of all cores without a GPU
+    /// (bind_near_gpu), and sets its number of threads.
     void bind(Device& device) const {
         if (handle_ == MPI_COMM_NULL) {
             return;
@@ -46,7 +47,7 @@ class Node {
         }
     }
 
-    /// The number of ranks of the node that may use the same cores as this one.
+    /// The number of ranks of the node that may use the same cores as this rank. Collective.
     int sharers() const {
         cpu_set_t mine;
         CPU_ZERO(&mine);
@@ -100,7 +101,7 @@ Execution choose_execution(const Comm& comm, const std::string& wanted) {
         return {device,
                 std::to_string(on_gpus) + " of " + std::to_string(comm.size()) + " ranks on GPUs"};
     }
-    // Without a GPU somewhere, all ranks agree on that rank's reason.
+    // If a rank sees no GPU, agree() throws the reason of that rank on all ranks.
     try {
         comm.agree([&] {
             if (gpus == 0) {

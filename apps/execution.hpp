@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where a command runs: the option --device, the GPU of each rank of a node, threads per rank.
+// Chooses where a command runs: the option --device, the GPU of each rank of a node, threads per
+// rank.
 #pragma once
 
 #include <string>
@@ -11,15 +12,16 @@ namespace quiver::apps {
 
 struct Execution {
     Device device;
-    /// Why `auto` took the host; empty otherwise.
+    /// auto: why the host was chosen, empty if GPUs were. mixed: how many ranks have a GPU.
+    /// Otherwise empty.
     std::string note;
 };
 
 /// `wanted` is auto, host, cuda or mixed; auto chooses GPUs if every rank sees one. The ranks of a
 /// node are assigned to its GPUs in turn; with mixed each GPU has one rank, and the other ranks
-/// work on the host. Threads: OMP_NUM_THREADS, else the cores that a rank may use, divided
-/// among the ranks that may use the same cores. Collective. Throws UnsupportedError on all ranks
-/// for cuda and mixed without a GPU.
+/// work on the host. Threads: OMP_NUM_THREADS, else the cores that a rank may use, divided among
+/// the ranks that may use the same cores. Collective. Throws UnsupportedError on all ranks: for
+/// cuda if a rank sees no GPU, for mixed if no rank sees one.
 Execution choose_execution(const Comm& comm, const std::string& wanted);
 
 /// The number of threads of a rank, as described above. Collective.

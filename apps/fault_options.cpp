@@ -14,8 +14,8 @@ void add_fault_options(CLI::App& command, FaultOptions& options, const std::stri
         ->check(CLI::IsMember({"off", "detect", "correct"}))
         ->capture_default_str();
     command.add_flag("--abft-updates", options.checks.updates,
-                     "With --abft: also check each product and update of blocks, which lanczos "
-                     "does not need; docs/abft.md has the cost");
+                     "With --abft: also check each product and update of blocks. lanczos does not "
+                     "need this; docs/abft.md has the cost");
     command
         .add_option("--inject", options.inject,
                     "Flip bits to test --abft: rate=0.01,where=output+matrix,bit=any,seed=1")

@@ -20,7 +20,8 @@ struct FaultOptions {
     bool asked() const { return checks.mode != AbftMode::off || inject_given; }
 };
 
-/// Adds the options to a subcommand. `covered` begins the help of --abft and says what it protects.
+/// Adds the options to a subcommand. The help of --abft begins with `covered`, which says what
+/// --abft protects.
 void add_fault_options(CLI::App& command, FaultOptions& options, const std::string& covered);
 
 /// Sets the checks from the words of the command line. Throws InputError.

@@ -40,7 +40,7 @@ std::string values_of(const GeneratorKey& key) {
 }
 
 int show_list(const Comm& comm) {
-    constexpr int name_width = 8;  // boundary
+    constexpr int name_width = 8;  // of the longest key, "boundary"
     std::string text;
     for (const GeneratorInfo& info : generators()) {
         text += fmt::format("gen:{}\n    {}\n", info.name, info.description);
@@ -51,10 +51,10 @@ int show_list(const Comm& comm) {
     }
     print(comm,
           text +
-              "\nWrite gen:NAME,key=value,... with any of the keys. If a default is the name of "
-              "a key, it\nis that key's value. Periodic lattices and rings: two sites along an "
-              "axis have two\nbonds between them, which doubles the hopping; a single site is "
-              "its own neighbour on\nboth sides.\n");
+              "\nWrite gen:NAME,key=value,... with any of the keys. If the default of a key is the "
+              "name of\nanother key, the value of that key is used. On a periodic lattice or ring, "
+              "two sites along\nan axis have two bonds between them, which doubles the hopping; a "
+              "single site is its own\nneighbour on both sides.\n");
     return success;
 }
 
@@ -114,8 +114,8 @@ constexpr const char* gen_examples = R"(Examples:
   quiver gen --list                                the generators with their keys and defaults
   quiver gen gen:graphene,W=64 -o sheet.mtx.gz     a generated matrix into a gzip'd file
   mpirun -n 4 quiver gen gen:topi,nx=40 -o topi.mtx
-                                                   made by four processes; no one holds it whole
-  quiver gen matrix.mtx.gz -o plain.mtx            a file written anew, sorted, as coordinates)";
+                                                   each of four processes generates its rows
+  quiver gen matrix.mtx.gz -o plain.mtx            a file in coordinate format, sorted)";
 
 }  // namespace
 
@@ -130,7 +130,7 @@ void add_gen(CLI::App& app, Action& chosen) {
     gen->add_option("--scalar", options->scalar, "Scalar type of the matrix")
         ->check(CLI::IsMember({"auto", "s", "d", "c", "z"}))
         ->capture_default_str();
-    gen->add_flag("--list", options->list, "Explain every generator, its keys and their defaults");
+    gen->add_flag("--list", options->list, "List all generators with their keys and defaults");
     gen->callback([options, output, &chosen] {
         chosen = [options, wants_output = output->count() > 0](const Comm& comm) {
             return run_gen(comm, *options, wants_output);

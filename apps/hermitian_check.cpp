@@ -72,7 +72,7 @@ HermitianCheck check_hermitian(const Comm& comm, const CsrRows<T>& rows) {
         result.asymmetry = scale;
         return result;
     }
-    // For A / scale: real and imaginary parts of the sums, then the square of the norm.
+    // Real and imaginary parts of the sums of A / scale, then the square of its norm.
     std::array<double, 2 * sums + 1> total{};
     for (std::int64_t row = 0; row < rows.map.local_rows(); ++row) {
         const std::int64_t i = rows.map.first_row() + row;
@@ -85,8 +85,8 @@ HermitianCheck check_hermitian(const Comm& comm, const CsrRows<T>& rows) {
             if (i > j) {
                 value = -std::conj(value);
             } else if (i == j) {
-                // On the diagonal a - conj(a) occurs once; elsewhere a pair of entries counts twice
-                // in the norm.
+                // ||A - A^H||_F^2 contains the diagonal difference 2 i Im(a) once, but every other
+                // difference twice. Therefore the diagonal difference is divided by sqrt(2).
                 value = {0, std::sqrt(2.0) * value.imag()};
             }
             const std::uint64_t word = mix(std::min(i, j), std::max(i, j));
@@ -133,7 +133,7 @@ UnequalPair<T> most_unequal_pair(const Comm& comm, const CsrRows<T>& rows) {
     exchange<Travelling<T>>(
         comm, rows.nonzeros(),
         [&](std::int64_t e) {
-            // Entries are requested in ascending order, except that each round is traversed twice.
+            // exchange() asks for the entries in ascending order, twice in each round.
             while (rows.row_start[row + 1] <= e) {
                 ++row;
             }

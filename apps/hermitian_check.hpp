@@ -13,22 +13,25 @@ namespace quiver::apps {
 struct HermitianCheck {
     /// Estimate of ||A - A^H||_F.
     double asymmetry = 0;
-    /// ||A||_F; not finite if an entry is not.
+    /// ||A||_F; not finite if an entry is not finite.
     double norm = 0;
-    /// Asymmetry that rounding may leave: 100 eps ||A||_F with eps of the scalar type.
+    /// The asymmetry that rounding may cause: 100 eps ||A||_F with eps of the scalar type.
     double tolerance = 0;
     bool hermitian() const { return std::isfinite(asymmetry) && asymmetry <= tolerance; }
 };
 
-/// Computes four sums D = sum over i < j of r_ij (a_ij - conj(a_ji)), where r_ij is uniform in [-1,
-/// 1) and depends only on i and j. Since E|D|^2 = ||A - A^H||_F^2 / 6, 6 mean |D|^2 estimates the
-/// square of the asymmetry. For a single wrong entry the estimate is too small by a factor of 100
-/// with a probability below 1e-7. Needs no entry of another rank. Collective. Cost: two passes over
-/// the entries, two all-reduces.
+/// Estimates the asymmetry from four random sums
+///   D = sum_{i < j} r_ij (a_ij - conj(a_ji)) + sum_i r_ii i sqrt(2) Im a_ii,
+/// where r_ij is uniform in (-1, 1) and depends only on i and j. Since
+/// E|D|^2 = ||A - A^H||_F^2 / 6, 6 mean |D|^2 estimates the square of the asymmetry. For a single
+/// wrong entry the estimate is too small by a factor of 100 with a probability below 1e-7. Needs no
+/// entry of another rank.
+/// Collective. Cost: two passes over the entries, two all-reduces.
 template <class T>
 HermitianCheck check_hermitian(const Comm& comm, const CsrRows<T>& rows);
 
-/// Two entries that should be equal in a Hermitian matrix; rows and columns count from 0.
+/// An entry and the conjugate of its transposed entry, which are equal in a Hermitian matrix. Rows
+/// and columns count from 0.
 template <class T>
 struct UnequalPair {
     std::int64_t row = 0;
@@ -39,10 +42,10 @@ struct UnequalPair {
     bool transposed_is_stored = true;
 };
 
-/// The pair with the largest |a(i, j) - conj(a(j, i))|; of equal pairs the one with the least row,
-/// then column. The matrix must have at least one entry, and only finite ones. Collective; the
-/// result is the same on all ranks and for any number of ranks. Cost: every entry is sent once, in
-/// bounded messages.
+/// The pair with the largest |a(i, j) - conj(a(j, i))|; if several are equally large, the one with
+/// the least row, then the least column. The matrix must have at least one entry, and only finite
+/// ones. Collective; the result is the same on all ranks and for any number of ranks. Cost: every
+/// entry is sent once, in bounded messages.
 template <class T>
 UnequalPair<T> most_unequal_pair(const Comm& comm, const CsrRows<T>& rows);
 

@@ -22,15 +22,15 @@ void require_inertia_size(std::int64_t rows) {
 
 namespace {
 
-/// The least distance between values, from the norm and a shift. For the zero matrix the scale is
-/// 1.
+/// Eigenvalues that are closer than this distance count as copies: 2 tol max(||A||, |shift|). If
+/// this maximum is 0, it is replaced by 1.
 double distance_of(const EigsReport& report, double shift) {
     const double scale = std::max(report.norm_estimate, std::abs(shift));
     return 2 * report.tolerance * (scale > 0 ? scale : 1);
 }
 
-/// Shifts and the counts that follow from the result. Empty if no count follows, as for a single
-/// value with further copies.
+/// The requested shifts, with the counts that the result predicts. Empty if it predicts none: all
+/// values lie within distance_of() of the target, and the farthest one has further copies.
 std::vector<InertiaCount> expected_counts(const EigenOptions& options, const EigsReport& report) {
     const auto& values = report.eigenvalues;
     const auto found = static_cast<std::int64_t>(values.size());
@@ -40,7 +40,8 @@ std::vector<InertiaCount> expected_counts(const EigenOptions& options, const Eig
     const double distance =
         distance_of(report, options.which == Which::target ? options.target : 0);
     if (options.which == Which::target) {
-        // The eigenvalues around the target, as a window.
+        // A window around the target. With further copies of the farthest value it excludes all of
+        // these copies.
         double radius = 0;
         for (const double value : values) {
             radius = std::max(radius, std::abs(value - options.target));
@@ -69,12 +70,13 @@ std::vector<InertiaCount> expected_counts(const EigenOptions& options, const Eig
     return counts;
 }
 
-/// Multiples of the distance for repeated attempts, each farther from the requested shift.
+/// The attempts: how far the shift is moved, in units of half the distance.
 constexpr double moves[] = {0, 1, 16, 256, 4096};
 
-/// The requested shift (move 0), or another one if its count is not reliable. First choice: the gap
-/// before the last eigenvalue, where the result determines the count too. Otherwise a shift farther
-/// out, where a count proves something only if it equals the expected one.
+/// The shift of an attempt; move 0 is the requested shift. The inner shift at an end (`first`)
+/// moves to the middle of the gap before the last eigenvalue, where the result predicts the same
+/// count. Every other shift moves outwards; a count there confirms the result if it equals the
+/// prediction, and otherwise proves nothing.
 double moved_shift(const EigenOptions& options, const EigsReport& report, double shift, bool first,
                    double move) {
     const double step = move * distance_of(report, shift) / 2;
@@ -100,8 +102,8 @@ double moved_shift(const EigenOptions& options, const EigsReport& report, double
     return move > 0 ? moved : shift;
 }
 
-/// Whether all computed eigenvalues are so far from the shift that the factorisation's errors
-/// cannot move one to its other side.
+/// True if the factorisation is reliable and its errors cannot move a computed eigenvalue to the
+/// other side of the shift.
 bool is_clear(const Inertia& signs, const EigsReport& report, double shift) {
     return signs.reliable &&
            std::all_of(report.eigenvalues.begin(), report.eigenvalues.end(),
@@ -147,8 +149,8 @@ std::vector<InertiaCount> count_by_inertia(const Comm& comm, const Problem& prob
             counts.front().expected = counts.front().counted;
             counts.back().expected += counts.front().counted;
         }
-        // The result claims nothing about eigenvalues beyond the requested shift, so this count
-        // proves nothing.
+        // There may be eigenvalues between the requested and the moved shift, which the result need
+        // not contain. A count that differs therefore proves nothing.
         if (moved_out && counts.back().counted != counts.back().expected) {
             counts.back().reliable = false;
         }

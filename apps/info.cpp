@@ -80,14 +80,14 @@ std::string describe_gpus() {
     return text;
 }
 
-/// The most memory that this process has used.
+/// The peak resident memory of this process.
 std::int64_t peak_bytes() {
     rusage usage{};
     getrusage(RUSAGE_SELF, &usage);
     return std::int64_t{1024} * usage.ru_maxrss;
 }
 
-/// The GPU of each rank, and the transport of sums and halos.
+/// The GPU of each rank, and how reductions and halos travel; empty for a single rank. Collective.
 std::string describe_links(const Comm& comm) {
     const Execution execution = choose_execution(comm, "auto");
     if (comm.size() == 1) {
@@ -104,7 +104,7 @@ std::string describe_links(const Comm& comm) {
     } else {
         gpus = fmt::format("{} on the host", comm.size());
     }
-    return fmt::format("ranks       {}; sums: {}; halos: {}\n", gpus, links.describe_sums(),
+    return fmt::format("ranks       {}; reductions: {}; halos: {}\n", gpus, links.describe_sums(),
                        links.describe_halos());
 }
 
@@ -123,8 +123,8 @@ int show_devices(const Comm& comm) {
         text += fmt::format("MPI         {}, {}\n", plural(comm.size(), "rank"), mpi_library());
         const std::string mumps = mumps_version();
         text += fmt::format("MUMPS       {}\n",
-                            mumps.empty() ? "not in this build, so that shift-invert takes up to "
-                                            "50000 rows: install libmumps-dev"
+                            mumps.empty() ? "not in this build: shift-invert is limited to 50000 "
+                                            "rows; install libmumps-dev"
                                           : mumps);
         text += describe_gpus() + links;
         text += "environment (read by quiver and its libraries)\n";
@@ -170,7 +170,7 @@ int run_info(const Comm& comm, const InfoOptions& options) {
 constexpr const char* info_examples = R"(Examples:
   quiver info matrix.mtx.gz
   quiver info gen:spinSZ,L=12
-  mpirun -n 4 quiver info matrix.mtx     how its rows are dealt to four ranks
+  mpirun -n 4 quiver info matrix.mtx     how its rows are distributed over four ranks
   quiver info devices)";
 
 }  // namespace
@@ -180,7 +180,7 @@ void add_info(CLI::App& app, Action& chosen) {
     CLI::App* info = app.add_subcommand("info", "Show properties of a matrix, or of this machine");
     info->footer(info_examples);
     info->add_option("WHAT", options->what,
-                     "A matrix as for eigs (- for standard input), or the word devices")
+                     "MATRIX as for eigs (- for standard input), or the word devices")
         ->required();
     info->add_option("--scalar", options->scalar, "Scalar type to read the matrix in")
         ->check(CLI::IsMember({"auto", "s", "d", "c", "z"}))

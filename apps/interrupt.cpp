@@ -4,7 +4,7 @@
 namespace quiver::apps {
 namespace {
 
-/// The only variable that a signal handler may write; only the two functions below use it.
+/// The flag that the signal handler sets. A handler may write only variables of such a type.
 volatile std::sig_atomic_t signal_seen = 0;
 
 void remember(int signal) {

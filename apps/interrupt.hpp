@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Requests to stop: SIGINT (Ctrl-C), or the SIGTERM that mpirun sends instead.
+// Requests to stop: SIGINT (Ctrl-C), or the SIGTERM that mpirun sends to its processes on Ctrl-C.
 #pragma once
 
 #include <csignal>
 
 namespace quiver::apps {
 
-/// While an object of this class exists, the first such signal is stored; a second one ends the
-/// process as usual.
+/// While an object of this class exists, the first SIGINT and the first SIGTERM only set a flag; a
+/// second signal of the same kind ends the process as usual.
 class Interrupt {
   public:
     Interrupt();

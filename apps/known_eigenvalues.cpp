@@ -10,7 +10,8 @@ namespace quiver::apps {
 
 namespace {
 
-/// Selects from the k smallest and the k largest: those of largest |value|, or half from each end.
+/// Selects k values from both ends: those of largest |value|, or k / 2 of the smallest and the
+/// others of the largest.
 std::vector<double> known_at_both_ends(const Problem& problem, const EigenOptions& options) {
     const auto k = static_cast<std::size_t>(options.k);
     const auto low = exact_eigenvalues(problem.spec, options.k, true);

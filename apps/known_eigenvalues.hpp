@@ -9,7 +9,8 @@
 
 namespace quiver::apps {
 
-/// The wanted eigenvalues of a generated matrix; empty if no formula is known.
+/// The wanted eigenvalues of a generated matrix, ascending. Empty if no formula is known, or for a
+/// window or a target if the matrix has more than 5e7 rows.
 std::vector<double> known_eigenvalues(const Problem& problem, const EigenOptions& options,
                                       std::int64_t rows);
 

@@ -58,7 +58,8 @@ MatrixFacts facts_of(const Comm& comm, const CsrRows<T>& rows) {
     facts.rank_nonzeros = comm.gather(rows.nonzeros());
     facts.nonzeros = comm.sum(rows.nonzeros());
 
-    // The integers' maxima: minus the shortest row, the longest row, the bandwidth.
+    // Integers that are reduced by their maximum: minus the length of the shortest row, the length
+    // of the longest row, and the bandwidth.
     std::int64_t extremes[3] = {std::numeric_limits<std::int64_t>::min(), 0, 0};
     std::int64_t diagonal = 0;
     double largest_row_sum = 0;

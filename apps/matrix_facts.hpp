@@ -18,7 +18,7 @@ struct ReadCost {
     double seconds = 0;
     /// Size of the file on the disk; 0 for a generated matrix.
     double megabytes = 0;
-    /// The most memory that each rank has used until then, libraries included.
+    /// Peak memory of each rank up to the end of reading, libraries included.
     std::vector<std::int64_t> rank_peak_bytes;
 };
 
@@ -50,14 +50,15 @@ struct MatrixFacts {
     /// Rows and nonzeros of each rank.
     std::vector<std::int64_t> rank_rows;
     std::vector<std::int64_t> rank_nonzeros;
-    /// Unknown if rank_peak_bytes is empty.
+    /// Not measured if rank_peak_bytes is empty.
     ReadCost read;
-    /// Without entries for ranks if the matrix is not square.
+    /// Not computed if `ranks` is empty, as for a matrix that is not square.
     StorageFacts storage;
 };
 
-/// Computes the facts of a matrix. Collective; the same on all ranks. Cost: two passes over the
-/// entries and, for the column sums, an all-reduce of one number per column.
+/// Computes the facts of a matrix, without `read` and `storage`. Collective; the same on all ranks.
+/// Cost: three passes over the entries and, for the column sums, an all-reduce of one number per
+/// column.
 template <class T>
 MatrixFacts facts_of(const Comm& comm, const CsrRows<T>& rows);
 

@@ -6,7 +6,8 @@
 
 namespace quiver::apps {
 
-/// The finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) over both, twice.
+/// Combines both numbers in one word and applies the finaliser of SplitMix64 (Steele, Lea, Flood,
+/// OOPSLA 2014) to it twice.
 inline std::uint64_t mix(std::int64_t i, std::int64_t j) {
     std::uint64_t word = static_cast<std::uint64_t>(i) * 0x9e3779b97f4a7c15u +
                          static_cast<std::uint64_t>(j) * 0xd1342543de82ef95u;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Options whose value is a number, parsed by blockvec/number_text.hpp as everywhere in the project.
+// Options whose value is a number, parsed by blockvec/number_text.hpp like all numbers in the
+// project.
 #pragma once
 
 #include <algorithm>
@@ -25,8 +26,8 @@ inline std::string full_name(const CLI::App& command) {
     return (nested ? full_name(*parent) + " " : "") + command.get_name();
 }
 
-/// Adds `--name V` with the current value as its default. A text that is not a number of the type
-/// is an InputError on all ranks, since all read the same command line.
+/// Adds the option `name` with the current value as its default. A text that is not a number of
+/// type V throws InputError on all ranks, since all ranks read the same command line.
 template <class V>
 CLI::Option* add_number(CLI::App& command, const std::string& name, V& value,
                         const std::string& meaning) {
@@ -42,14 +43,14 @@ CLI::Option* add_number(CLI::App& command, const std::string& name, V& value,
             if (parse_real(text, number) != std::errc()) {
                 refuse("a number");
             }
-            // Keep the text unchanged if CLI11 can parse it too, since bench shows commands as they
-            // were given.
+            // Keep the text unchanged if CLI11 can parse it too: bench reports show the command
+            // line as it was given.
             double same = 0;
             const char* const end = text.data() + text.size();
             const auto [stop, error] = std::from_chars(text.data(), end, same);
             return error == std::errc() && stop == end ? text : fmt::format("{:.17g}", number);
         } else {
-            // Unsigned numbers of 64 bits (seeds) are limited to what fits a signed one.
+            // Unsigned 64-bit numbers (seeds) are limited to the range of signed ones.
             constexpr auto most = static_cast<std::int64_t>(std::min<std::uint64_t>(
                 std::numeric_limits<V>::max(), std::numeric_limits<std::int64_t>::max()));
             constexpr std::int64_t least = std::is_signed_v<V> ? std::numeric_limits<V>::min() : 0;

@@ -45,7 +45,7 @@ std::string number(T value) {
 
 template <class T>
 NormRefusal check_norm(const Comm& comm, const Problem& problem, const CsrRows<T>& rows) {
-    std::array<double, 3> most{};  // row sum, entry, 1 if a number is not finite
+    std::array<double, 3> most{};  // row sum, entry, 1 if an entry is not finite
     for (std::size_t row = 0; row + 1 < rows.row_start.size(); ++row) {
         double row_sum = 0;
         for (auto e = static_cast<std::size_t>(rows.row_start[row]);
@@ -134,7 +134,7 @@ CsrRows<T> load_problem(const Comm& comm, const Problem& problem, int threads,
     try {
         return generate<T>(comm, problem.spec, threads, partition.weights);
     } catch (const InputError& error) {
-        // The specification is wrong, and all ranks have parsed the same one.
+        // The specification is wrong; all ranks have parsed it and failed alike.
         throw_collective(error.kind(), error.what());
     }
 }

@@ -17,31 +17,31 @@ namespace quiver::apps {
 inline constexpr const char* matrix_argument =
     "File, - for standard input, or gen:NAME,key=value,...";
 
-/// Properties of a MATRIX that are known before its entries are read.
+/// Properties of a MATRIX that are known before its entries are read or generated.
 struct Problem {
     std::string spec;
     bool generated = false;
     bool complex = false;
     Symmetry symmetry = Symmetry::general;
-    /// -1 for a generated matrix.
+    /// The size of a file's matrix; -1 for a generated matrix.
     std::int64_t rows = -1;
     std::int64_t cols = -1;
 };
 
-/// Reads a file's header. Collective; throws InputError on all ranks.
+/// Reads the header of a file, or finds the generator. Collective; throws InputError on all ranks.
 Problem inspect_problem(const Comm& comm, const std::string& spec);
 
-/// `wanted` is auto (z for a complex file, else d) or one of s, d, c, z. Throws InputError for a
-/// complex file in real scalars.
+/// `wanted` is auto (z for a complex matrix, else d) or one of s, d, c, z. Throws InputError for a
+/// complex matrix in real scalars.
 Dtype choose_scalar(const Problem& problem, const std::string& wanted);
 
-/// Reads or generates this rank's rows. `partition` is used for files; generators distribute by
-/// rows. Collective; throws InputError on all ranks.
+/// Reads or generates this rank's rows. `partition` applies to files; generated matrices use only
+/// its weights and are always distributed by rows. Collective; throws InputError on all ranks.
 template <class T>
 CsrRows<T> load_problem(const Comm& comm, const Problem& problem, int threads,
                         Partition partition = Partition::by_nonzeros);
 
-/// Throws InputError if `output` is the file of the matrix. The message is "OPTION OUTPUT is WHAT".
+/// Throws InputError "OPTION OUTPUT is WHAT" if `output` is the same file as `matrix`.
 void require_not_the_matrix(const std::string& option, const std::string& output,
                             const std::string& matrix,
                             const std::string& what = "the matrix itself");
@@ -49,16 +49,16 @@ void require_not_the_matrix(const std::string& option, const std::string& output
 /// Size of a file in 10^6 bytes; 0 if it is not a file.
 double megabytes_of_file(const std::string& path);
 
-/// The reason why a solver that squares norms cannot solve with a matrix; an empty text if it can.
+/// The reason why solvers that square norms cannot use a matrix; the text is empty if they can.
 struct NormRefusal {
     std::string text;
-    /// Whether a dense solve can still solve with the matrix: it scales the matrix.
+    /// True if --method dense and shift-invert can use the matrix, because they scale it.
     bool dense_can = true;
 };
 
-/// Compares the largest row sum of |a_ij|, which bounds the norm of a Hermitian matrix, with the
-/// range of norms that the solvers can handle. Throws InputError on all ranks if an entry is not
-/// finite. Collective.
+/// Compares the largest row sum of |a_ij|, which bounds the 2-norm of a Hermitian matrix, with the
+/// range of norms that the solvers support (NormRange). Throws InputError on all ranks if an entry
+/// is not finite. Collective.
 template <class T>
 NormRefusal check_norm(const Comm& comm, const Problem& problem, const CsrRows<T>& rows);
 

@@ -43,7 +43,7 @@ void Progress::show_iteration(const IterationEvent& event) {
     if (now < next_) {
         return;
     }
-    // Short runs show no progress; long runs show it a few times per second.
+    // The line appears after one second and then changes at most five times per second.
     const bool first = next_ == std::chrono::steady_clock::time_point{};
     next_ = now + std::chrono::milliseconds(first ? 1000 : 200);
     if (first) {

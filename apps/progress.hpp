@@ -9,8 +9,9 @@
 
 namespace quiver::apps {
 
-/// A sink for a Context's events that writes to stderr on rank 0: notices always, fallbacks if
-/// verbose. If stderr is a terminal, iterations appear as one line that is overwritten.
+/// A sink for a Context's events that writes to stderr on rank 0: notices always; if `verbose`,
+/// also fallbacks, waits for compiled kernels, and faults. If stderr is a terminal, iterations
+/// appear as one line that is overwritten.
 class Progress {
   public:
     Progress(const Comm& comm, bool verbose);

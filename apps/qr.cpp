@@ -68,7 +68,6 @@ struct QrOptions {
     FaultOptions faults;
 };
 
-/// The results of a run.
 struct QrReport {
     std::int64_t rows = 0;
     int columns = 0;
@@ -86,10 +85,10 @@ struct QrReport {
     double work = 0;
     double write = 0;
     EigsReport::Where where;
-    /// Counts of --abft and --inject, over all ranks; no value if neither was given.
+    /// The counts over all ranks; no value if neither --abft nor --inject is given.
     std::optional<EigsReport::Abft> abft;
 
-    /// Whether faults were found and not repaired, so that there is no result.
+    /// True if faults were found and not repaired: the result is discarded.
     bool faulty() const {
         return abft && (abft->mode == "detect" ? abft->counts.faults : abft->counts.failed) > 0;
     }
@@ -210,8 +209,8 @@ bool tells_rank(const QrOptions& options) {
            options.method == to_string(OrthMethod::svqb);
 }
 
-/// Whether the written columns are so far from orthonormal that they are useless. A loss of some
-/// digits, as theory predicts for some methods, is reported but is not a failure.
+/// True if the written columns are useless: far from orthonormal, or from orthogonal to V. A loss
+/// of some digits, as theory predicts for some methods, is reported but is not a failure.
 bool lost(const QrReport& report) {
     constexpr double most = 0.1;
     return report.breakdown < 0 && !report.faulty() &&
@@ -238,14 +237,15 @@ std::string to_table(const QrOptions& options, const QrReport& report) {
     }
     if (report.faulty()) {
         text += fmt::format(
-            "\nFAULTY      checksums found {}, not repaired; nothing is written. {}\n",
+            "\nFAULTY      checksums found {}, and a fault remains; nothing is written. {}\n",
             plural(report.abft->counts.faults, "silent fault"),
             report.abft->mode == "detect" ? "--abft correct repairs"
                                           : "The memory of this machine cannot be trusted");
     } else if (report.breakdown >= 0) {
         text += fmt::format(
-            "\nBREAKDOWN   at column {} (counted from 0): too close to the span of those before it "
-            "for this method;\n            nothing is written. --method robust finds the rank\n",
+            "\nBREAKDOWN   at column {} (counted from 0), which is too close to the span of the "
+            "columns before it\n            for this method; nothing is written. --method robust "
+            "finds the rank\n",
             report.breakdown);
     } else {
         text +=
@@ -347,7 +347,7 @@ double relative_residual(Context& ctx, BlockView<T> x, BlockView<const T> v, Blo
     double norm = frobenius<T>(ctx, x);
     T factor = 1;
     if (norm < std::sqrt(static_cast<double>(Limits::min() / Limits::epsilon()))) {
-        // Squares underflow: measure a multiple of X by a power of two.
+        // The squares underflow: scale X by a power of two.
         factor = T(std::ldexp(real_t<T>(1), Limits::max_exponent / 4 * 3));
         scale(ctx, factor, x);
         norm = frobenius<T>(ctx, x);
@@ -361,7 +361,7 @@ double relative_residual(Context& ctx, BlockView<T> x, BlockView<const T> v, Blo
     return norm > 0 ? frobenius<T>(ctx, x) / norm : 0;
 }
 
-/// More columns would give Gram matrices whose factorisation takes too long.
+/// The factorisation of larger Gram matrices would take too long.
 constexpr int most_columns = 2048;
 
 void check_size(const QrOptions& options, const BlockFileInfo& x) {
@@ -377,7 +377,7 @@ void check_size(const QrOptions& options, const BlockFileInfo& x) {
     }
 }
 
-/// Throws InputError for columns whose squares overflow: they would fail later.
+/// Throws InputError on all ranks if the squares of a column overflow, which no method can handle.
 template <class T>
 void require_finite_squares(Context& ctx, const QrOptions& options, BlockView<const T> x) {
     using Real = real_t<T>;
@@ -395,7 +395,7 @@ void require_finite_squares(Context& ctx, const QrOptions& options, BlockView<co
     }
 }
 
-/// Reads V, and checks that X can be projected on its columns.
+/// Reads V (no columns without --against). Throws InputError if its columns are not orthonormal.
 template <class T>
 BlockVector<T> read_basis(Context& ctx, const QrOptions& options, const RowMap& map) {
     if (!options.against_given) {
@@ -421,7 +421,8 @@ void describe_blocks(const BlockVector<T>& x, const BlockVector<T>& v, QrReport&
     report.scalar = dtype_v<T>;
 }
 
-/// A copy of X. Throws InputError if not all columns can become orthonormal by this method.
+/// Copies X. Throws InputError if the method requires independent columns but X and V together have
+/// more columns than rows, or if squares overflow.
 template <class T>
 BlockVector<T> copy_checked(Context& ctx, const QrOptions& options, const BlockVector<T>& x,
                             const QrReport& report) {
@@ -472,7 +473,7 @@ void measure_quality(Context& ctx, BlockVector<T>& x, const BlockVector<T>& v,
     report.residual = relative_residual<T>(ctx, x.view(), v.view(), q, result);
 }
 
-/// The data that the file of Q has in addition to Q.
+/// The data that are stored beside Q in its file.
 template <class T>
 BlockFileNotes notes_of(const QrOptions& options, const OrthResult<T>& result) {
     BlockFileNotes notes{.texts = {{"source", options.input},
@@ -528,22 +529,23 @@ Dtype choose_scalar(const QrOptions& options, bool complex) {
 }
 
 constexpr const char* qr_description =
-    "An orthonormal basis Q of the columns X in an HDF5 file, X = Q R (or X = V H + Q R against a "
-    "second basis V), with R beside it";
+    "An orthonormal basis Q of the columns X in an HDF5 file: X = Q R, or X = V H + Q R against a "
+    "second basis V";
 
 constexpr const char* qr_examples =
     R"(Examples:
   quiver eigs matrix.mtx -k 8 --scalar s --vectors X.h5
-  quiver qr X.h5 -o Q.h5                       robust: any condition, finds the rank
-  quiver qr X.h5 -o Q.h5 --method cholesky-qr2 fastest for columns that are not too dependent
+  quiver qr X.h5 -o Q.h5                       robust: any condition number, finds the rank
+  quiver qr X.h5 -o Q.h5 --method cholesky-qr2 fast; condition number up to 1e7
   quiver qr X.h5 -o Q.h5 --against V.h5        also orthogonal to the orthonormal columns of V
   mpirun -n 4 quiver qr X.h5 -o Q.h5 --method tsqr --json report.json
 
 X and V are the datasets `vectors` (or --dataset NAME) of their files: rows x columns, as
-`quiver eigs --vectors` and h5py write them; X has no more columns than rows, 2048 at most. Q.h5 gets `vectors`, `R` and, against V, `H`.
+`quiver eigs --vectors` and h5py write them. X has at most as many columns as rows, and at most
+2048. Q.h5 gets `vectors`, `R` and, with --against, `H`.
 
-Exit status: 0 done; 1 the method broke down, or a silent fault remains, nothing is written; 2 bad usage or input; 3 a
-failure while running.)";
+Exit status: 0 done; 1 the method broke down or a silent fault remains (nothing is written), or the
+columns written are not orthonormal; 2 bad usage or input; 3 a failure while running.)";
 
 }  // namespace
 
@@ -571,7 +573,7 @@ void add_qr(CLI::App& app, Action& chosen) {
         ->check(CLI::IsMember({"auto", "host", "cuda"}))
         ->capture_default_str();
     qr->add_option("--scalar", options->scalar,
-                   "s, d, c, z as in BLAS; auto: z for a complex file, else d")
+                   "s, d, c, z as in BLAS; auto: z if a file is complex, else d")
         ->check(CLI::IsMember({"auto", "s", "d", "c", "z"}))
         ->capture_default_str();
     const CLI::Option* json = qr->add_option("--json", options->json, json_option);

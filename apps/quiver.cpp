@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The command `quiver`: MPI, the command line, and errors turned into exit statuses.
+// The command `quiver`: starts MPI, parses the command line, and converts errors to exit statuses.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -32,10 +32,10 @@ namespace {
 
 constexpr const char* examples = R"(Examples:
   quiver eigs matrix.mtx -k 10                     10 smallest eigenvalues of a Hermitian matrix
-  quiver eigs matrix.mtx.gz -k 20 --which largest  the other end, read from a gzip'd file
+  quiver eigs matrix.mtx.gz -k 20 --which largest  20 largest, matrix in a gzip'd file
   quiver eigs gen:laplace3d,nx=40,ny=40,nz=40 --json out.json
-                                                   a generated matrix, results also as JSON
-  mpirun -n 4 quiver eigs matrix.mtx               the same on four processes
+                                                   a generated matrix; results also as JSON
+  mpirun -n 4 quiver eigs matrix.mtx               on four processes
   quiver solve matrix.mtx b.mtx -o x.mtx           A x = b for all columns of b
   quiver info matrix.mtx                           rows, nonzeros, symmetry, norms
   quiver gen --list                                the matrices that can be generated
@@ -55,8 +55,8 @@ int status_of(ErrorKind kind) {
     }
 }
 
-/// Reports an error and returns the exit status. A collective error is printed by rank 0. An error
-/// of a single rank aborts all processes, since the other ranks may be waiting for it.
+/// Reports an error and returns the exit status. Rank 0 prints a collective error. An error of a
+/// single rank aborts all processes, since the other ranks may be waiting for this rank.
 int report(const Comm& comm, bool collective, int status, const char* what) {
     if (collective || comm.size() == 1) {
         if (comm.rank() == 0) {
@@ -74,7 +74,8 @@ int report(const Comm& comm, bool collective, int status, const char* what) {
     comm.abort(status);
 }
 
-/// Throws a collective InputError for an unknown subcommand: all ranks read the same command line.
+/// Throws InputError unless the first word is a subcommand or an option. The error is collective,
+/// since all ranks read the same command line.
 void require_known_subcommand(const CLI::App& app, int argc, char** argv) {
     std::vector<std::string> names;
     for (const CLI::App* subcommand : app.get_subcommands({})) {
@@ -149,10 +150,10 @@ int guarded_run(int argc, char** argv) {
     }
 }
 
-/// While an object lives, environment variables tell Open MPI that this process runs alone, unless
-/// a launcher has started it. Otherwise MPI_Init takes 0.3 s to start a daemon and to search for
-/// networks. The destructor removes the variables, because a child process, such as an mpirun, must
-/// not inherit them.
+/// While an object of this class exists, environment variables tell Open MPI that this process runs
+/// alone, unless a launcher has started it. Without them MPI_Init takes 0.3 s to start a daemon and
+/// to search for networks. The destructor removes the variables, because a child process, such as
+/// an mpirun, must not inherit them.
 class AloneSettings {
   public:
     AloneSettings() {
@@ -164,7 +165,7 @@ class AloneSettings {
         }
         constexpr std::pair<const char*, const char*> settings[] = {
             {"OMPI_MCA_ess_singleton_isolated", "1"},
-            {"OMPI_MCA_orte_create_session_dirs", "0"},  // isolated processes would share one
+            {"OMPI_MCA_orte_create_session_dirs", "0"},  // processes would share one
             {"OMPI_MCA_pml", "ob1"},
             {"OMPI_MCA_btl", "self"}};
         for (const auto& [name, value] : settings) {

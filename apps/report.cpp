@@ -39,19 +39,19 @@ const char* name_of(Dtype dtype) {
 
 namespace {
 
-/// Whether the method factorises, and counts all eigenvalues between two numbers.
+/// True for the methods that factorise the matrix. Their tables show no block and no basis.
 bool factorises(const EigsReport& report) {
     return report.method == "dense" || report.method == "shift-invert";
 }
 
-/// The method with the sizes of its space, if it has one.
+/// The method, with the sizes of its block and basis if it has these.
 std::string method_words(const EigsReport& report) {
     return factorises(report)
                ? report.method
                : fmt::format("{}, block {}, basis {}", report.method, report.block, report.basis);
 }
 
-/// The options that would help a run that ended without an answer.
+/// Options with which a run that has not converged may succeed.
 std::string advice(const EigsReport& report) {
     if (report.interrupted || !report.inertia.empty() || report.method == "dense") {
         return "";
@@ -157,7 +157,7 @@ std::string to_table(const EigsReport& report, bool verbose) {
                 count.shift);
             continue;
         }
-        text += fmt::format("inertia     {} beyond {:.15g}, {} found{}\n",
+        text += fmt::format("inertia     {} beyond {:.15g}, {} expected{}\n",
                             plural(count.counted, "eigenvalue"), count.shift, count.expected,
                             count.agrees() ? "" : ": THEY DISAGREE");
     }

@@ -29,8 +29,8 @@ std::string plural(std::int64_t count, const char* noun);
 /// The current time, as in "2026-11-21T14:03:00Z".
 std::string utc_now();
 
-/// The number of eigenvalues beyond a shift at the wanted end, by the solver's result and by a
-/// factorisation.
+/// A number of eigenvalues: those above the shift if the largest are wanted, otherwise those below
+/// it. `expected` follows from the solver's result, `counted` from a factorisation.
 struct InertiaCount {
     double shift = 0;
     std::int64_t expected = 0;
@@ -62,7 +62,7 @@ struct EigsReport {
         std::string device = "host";
         /// The GPU's name, empty on the host.
         std::string device_name;
-        /// Why --device auto took the host.
+        /// Execution::note.
         std::string note;
     } where;
 
@@ -70,21 +70,22 @@ struct EigsReport {
     std::string mass;
     std::string preconditioner = "none";
     std::string method;
-    /// The reason for this method.
+    /// Why the method was chosen; may be empty.
     std::string method_reason;
     int k = 0;
     /// True if no k was given and the matrix has fewer rows than the default k.
     bool k_lowered = false;
-    /// smallest, largest or window.
+    /// The text of --which, or "window".
     std::string which;
     std::optional<Window> window;
-    /// The number of eigenvalues in the window that the density of states predicts.
+    /// The number of eigenvalues in the window that the density of states predicts, and the
+    /// standard error of this prediction.
     double expected_count = 0;
     double expected_error = 0;
     std::uint64_t seed = 0;
     double tolerance_asked = 0;
 
-    /// The fields of EigenResult.
+    /// Fields of EigenResult; `converged` also requires `verified` and inertia counts that agree.
     std::vector<double> eigenvalues;
     std::vector<double> residuals;
     double norm_estimate = 0;
@@ -102,12 +103,12 @@ struct EigsReport {
     int basis = 0;
     std::string message;
 
-    /// Counts of --abft and --inject, over all ranks; no value if neither was given.
+    /// The counts over all ranks; no value if neither --abft nor --inject is given.
     struct Abft {
         std::string mode;
         AbftCounts counts;
         bool injects = false;
-        /// The unit of `products`.
+        /// The noun for one of counts.products.
         const char* unit = "product";
     };
     std::optional<Abft> abft;
@@ -122,7 +123,7 @@ struct EigsReport {
     bool profile = false;
 };
 
-/// The table; `verbose` adds the kernels.
+/// The table; `verbose` adds the table of kernels.
 std::string to_table(const EigsReport& report, bool verbose);
 
 /// One JSON object, schema 1; numbers that are not finite become null.
@@ -140,15 +141,15 @@ inline constexpr const char* json_option =
 /// The stream of a command's table: stderr if one of the outputs is standard output.
 std::FILE* table_stream(std::initializer_list<std::string> outputs);
 
-/// Throws InputError that names the option unless the output `path` can be written. A path has the
-/// meaning that kernels/output_file.hpp defines; `-` is standard output. Creates missing parent
-/// folders. If `format` is given, the output must be a regular file, and `format` begins the
-/// sentence of the message.
+/// Throws InputError, which names the option, if the output `path` cannot be written; see
+/// OutputFile (kernels/output_file.hpp) for the meaning of a path. Creates missing parent folders.
+/// If `format` is given, the output must be a regular file; `format` is the subject of the message,
+/// as in "an HDF5 file".
 void check_writable(const std::string& path, const std::string& option = "--json",
                     const std::string& format = "");
 
-/// Writes an output as write_output() does: a regular file is never partial. `durable`: the text is
-/// on the disk (fsync) before the file gets its name. Throws Error if the disk refuses the data.
+/// Calls write_output(): a regular file is never partial. `durable`: the text is on the disk
+/// (fsync) before the file gets its name. Throws Error if the text cannot be written.
 void write_file(const std::string& path, const std::string& text, bool durable = false);
 
 /// Rank 0 builds the text and writes it. Collective: its error is thrown on all ranks.

@@ -74,7 +74,8 @@ std::vector<int> correct_digits(const EigsReport& report) {
     const std::vector<double>& residuals = report.residuals;
     const bool in_one_piece =
         report.verified && report.which != "both-ends" && report.which != "largest-magnitude";
-    // Of value j: its distance from value i, or that beyond the first or the last one.
+    // A lower bound of the distance between value j and the exact eigenvalue of neighbour i. If
+    // there is no neighbour: infinity at an end of the spectrum, else 0 for an unknown distance.
     const auto distance = [&](std::size_t j, std::size_t i, const char* end) {
         return i >= values.size() ? (report.which == end ? infinity : 0)
                                   : std::abs(values[j] - values[i]) - residuals[i];
@@ -254,7 +255,7 @@ std::string profile_table(const std::vector<KernelRecord>& kernels,
     }
     const double each = 1 / static_cast<double>(std::max<std::int64_t>(iterations, 1));
     std::string text = fmt::format(
-        "\naverage of an iteration, over {}; {:.1f} us each\n\n"
+        "\naverage of an iteration; number of iterations {}, {:.1f} us each\n\n"
         "| what | count | KB | us | % of the solve |\n|---|---|---|---|---|\n",
         iterations, 1e6 * seconds * each);
     for (const Row& row : rows) {

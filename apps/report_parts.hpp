@@ -17,13 +17,14 @@ inline constexpr int report_schema = 1;
 /// A JSON number; null if it is not finite.
 nlohmann::ordered_json json_number(double value);
 nlohmann::ordered_json json_numbers(const std::vector<double>& values);
-/// The number of decimal digits of each eigenvalue that its error bound leaves certain, at most 15
-/// or, in single precision, 7. The bound is the residual r or, at a distance g > 2 r from all other
-/// eigenvalues, r^2 / (g - r), plus rounding of ||A||. The distances are known only between
-/// neighbours of a verified result. Empty with a mass matrix, whose smallest eigenvalue the bound
-/// would need. Source: Parlett, The Symmetric Eigenvalue Problem, sections 4.5, 11.7.
+/// For each eigenvalue the number of decimal digits that its error bound leaves certain, at most 15
+/// or, in single precision, 7. The bound is the residual r or, if all other eigenvalues are at a
+/// distance g > 2 r, r^2 / (g - r); 8 eps ||A|| for rounding is added. Distances are known only
+/// between neighbours of a verified result. Empty with a mass matrix: the bound would need its
+/// smallest eigenvalue. Source: Parlett, The Symmetric Eigenvalue Problem, sections 4.5, 11.7.
 std::vector<int> correct_digits(const EigsReport& report);
-/// Of a converged result: how many eigenvalues have no certain digit; empty if none.
+/// A line with the number of eigenvalues of a converged result that have no certain digit; empty if
+/// there are none.
 std::string digits_line(const EigsReport& report);
 nlohmann::ordered_json json_matrix(const EigsReport::Matrix& matrix);
 nlohmann::ordered_json json_seconds(const EigsReport::Seconds& seconds);
@@ -34,12 +35,12 @@ nlohmann::ordered_json json_overhead(const std::vector<OverheadRecord>& overhead
 std::string heading(const EigsReport::Matrix& matrix, const EigsReport::Where& where);
 std::string seconds_line(const EigsReport::Seconds& seconds);
 
-/// "abft        correct: 120 products checked, 3 faults found, 3 mended, ..."
+/// "abft        correct: 120 of 120 products checked, 3 faults found, 3 mended, ..."
 std::string abft_line(const EigsReport::Abft& abft);
 nlohmann::ordered_json json_abft(const EigsReport::Abft& abft);
 std::string kernel_table(const std::vector<KernelRecord>& kernels);
-/// The average cost of an iteration, as rows of a Markdown table: calls of each kernel (all shapes
-/// together), and the work between kernels.
+/// The average cost of an iteration as a Markdown table: a row for each kernel (all shapes
+/// together), one for all kernels, and one for each kind of work between kernels.
 std::string profile_table(const std::vector<KernelRecord>& kernels,
                           const std::vector<OverheadRecord>& overhead, std::int64_t iterations,
                           double seconds);

@@ -30,11 +30,10 @@ RightHandSides inspect_right_hand_sides(const Comm& comm, const std::string& fil
         }
     });
     if (!file.empty()) {
-        // Not a generator, so that the message about a missing name is that of a file.
         const Problem header = inspect_problem(comm, file);
         comm.agree([&] {
             if (header.generated) {
-                throw InputError(file + ": right-hand sides must be a file, or --rhs");
+                throw InputError(file + ": right-hand sides must be a file; --rhs generates them");
             }
         });
         sides = {file, true, header.complex, header.rows, header.cols};

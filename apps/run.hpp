@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The common part of the subcommands that run solvers: timing, description of the device, writing
-// of results.
+// Parts that the subcommands with solvers share: a stopwatch, steps that may fail independently,
+// and the description of ranks and device.
 #pragma once
 
 #include <chrono>
@@ -15,7 +15,7 @@ namespace quiver::apps {
 
 class Stopwatch {
   public:
-    /// Seconds since the last call, or since the construction.
+    /// Seconds since the last call; for the first call, since the construction.
     double lap() {
         const auto now = std::chrono::steady_clock::now();
         const std::chrono::duration<double> passed = now - begin_;
@@ -30,7 +30,8 @@ class Stopwatch {
 /// Runs steps so that a failed step does not prevent the later ones.
 class Attempts {
   public:
-    /// Runs a step and stores a collective error; an error of a single rank is thrown at once.
+    /// Runs a step and stores its error if the error is collective and the first one. Throws an
+    /// error of a single rank at once.
     template <class Step>
     void add(Step&& step) {
         try {

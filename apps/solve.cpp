@@ -44,7 +44,8 @@ struct SolveOptions {
     std::string json;
     std::uint64_t seed = 1;
     bool verbose = false;
-    /// Which of these options were given; a file without a name is an error.
+    /// Which of these options were given. A file option that is given with an empty name is an
+    /// error.
     bool output_given = false;
     bool json_given = false;
     bool tol_given = false;
@@ -176,8 +177,8 @@ void check_options(const SolveOptions& options) {
     }
 }
 
-/// Checks that both files can be written, and that they differ from each other and from the input
-/// files.
+/// Checks that the output files can be written, and that they differ from each other and from the
+/// input files.
 void check_outputs(const SolveOptions& options) {
     const auto check = [&](const std::string& option, const std::string& file) {
         check_writable(file, option);
@@ -206,7 +207,7 @@ void check_sizes(std::int64_t rows, std::int64_t cols, const Problem& problem,
     }
 }
 
-/// Whether all entries of the diagonal are stored and positive, on all ranks.
+/// True if all entries of the diagonal are stored and positive. Collective.
 template <class T>
 bool has_positive_diagonal(const Comm& comm, const CsrRows<T>& rows) {
     std::int64_t positive = 0;
@@ -221,7 +222,7 @@ bool has_positive_diagonal(const Comm& comm, const CsrRows<T>& rows) {
     return comm.sum(positive) == rows.map.global_rows();
 }
 
-/// The methods to try; each follows if the one before breaks down.
+/// The methods to try, in order: if a method breaks down, the next one continues.
 template <class T>
 std::vector<LinearMethod> choose_methods(const Comm& comm, const SolveOptions& options,
                                          const Problem& problem, CsrRows<T>& rows) {
@@ -256,7 +257,7 @@ bool broke_down(const LinearResult& result) {
     return false;
 }
 
-/// The result of a later method, with the work of those before it added.
+/// The result `last` of a later method, with the work of the methods before it added.
 LinearResult added(const LinearResult& before, LinearResult last) {
     for (std::size_t j = 0; j < last.columns.size(); ++j) {
         last.columns[j].iterations += before.columns[j].iterations;
@@ -318,9 +319,9 @@ constexpr const char* solve_description =
     "Solves A x = b for one or many right-hand sides together, with a preconditioner";
 
 constexpr const char* solve_examples =
-    R"(METHOD: cg (Hermitian positive definite), minres (Hermitian), gmres, bicgstab (any); auto takes
-cg or minres for a Hermitian matrix, gmres for others, and goes on with the next one where a
-method breaks down.
+    R"(METHOD: cg (Hermitian positive definite), minres (Hermitian), gmres, bicgstab (any); auto: cg
+for a Hermitian matrix with a positive diagonal, minres for other Hermitian matrices, gmres for all
+others. If a method breaks down, auto continues with the next of cg, minres, gmres.
 PRECONDITIONER: none, jacobi, block-jacobi,size=8, chebyshev,degree=8, ic, ilu, ic,sweeps=4,
 ilu,sweeps=4, ldlt,shift=0.
 
@@ -331,8 +332,8 @@ Examples:
   quiver solve gen:laplace3d,nx=40 --rhs random:8 --precond chebyshev,degree=6
   mpirun -n 4 quiver solve matrix.mtx b.mtx --method gmres --restart 50 --precond ilu --json out.json
 
-Exit status: 0 all right-hand sides converged; 1 not (results are still printed and written, and
-marked); 2 bad usage or input; 3 a failure while running.)";
+Exit status: 0 all right-hand sides converged; 1 some have not (results are still printed and
+written, and marked); 2 bad usage or input; 3 a failure while running.)";
 
 }  // namespace
 
@@ -349,10 +350,10 @@ void add_solve(CLI::App& app, Action& chosen) {
         solve->add_option("-o,--output", options->output,
                           "Write the solution to this Matrix Market file (gzip'd if it ends in "
                           ".gz); - for standard output");
-    solve->add_option("--method", options->method, "Solver")
+    solve->add_option("--method", options->method, "METHOD, see below")
         ->check(CLI::IsMember({"auto", "cg", "minres", "gmres", "bicgstab"}))
         ->capture_default_str();
-    solve->add_option("--precond", options->preconditioner, "Preconditioner, see below")
+    solve->add_option("--precond", options->preconditioner, "PRECONDITIONER, see below")
         ->capture_default_str();
     const CLI::Option* tol = add_number(*solve, "--tol", solver.tol,
                                         "Residual relative to ||b|| that counts as converged; the "
@@ -366,12 +367,13 @@ void add_solve(CLI::App& app, Action& chosen) {
         ->capture_default_str();
     solve
         ->add_option("--scalar", options->scalar,
-                     "s, d, c, z as in BLAS; auto: z if a file is complex, else d")
+                     "s, d, c, z as in BLAS; auto: z if the matrix or a right-hand side is "
+                     "complex, else d")
         ->check(CLI::IsMember({"auto", "s", "d", "c", "z"}))
         ->capture_default_str();
     const CLI::Option* json = solve->add_option("--json", options->json, json_option);
     add_number(*solve, "--seed", options->seed, "Seed of random right-hand sides");
-    solve->add_flag("-v,--verbose", options->verbose, "Show kernels and fallbacks");
+    solve->add_flag("-v,--verbose", options->verbose, "Show kernels, fallbacks and faults");
     add_fault_options(
         *solve, options->faults,
         "Detect silent faults in products with A, but not in those with the preconditioner");

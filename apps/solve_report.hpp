@@ -15,9 +15,9 @@ struct SolveReport {
     EigsReport::Matrix matrix;
     EigsReport::Seconds seconds;
     EigsReport::Where where;
-    /// File or description of the right-hand sides.
+    /// The file of the right-hand sides, "ones" or "random:N".
     std::string rhs;
-    /// The method that ran last, and before it those that broke down.
+    /// The method that ran last, and the methods that broke down before it.
     std::string method;
     std::vector<std::string> broken_methods;
     std::string preconditioner = "none";
@@ -27,7 +27,7 @@ struct SolveReport {
     int restart = 0;
     std::uint64_t seed = 0;
     LinearResult result;
-    /// Counts of --abft and --inject, over all ranks; no value if neither was given.
+    /// The counts over all ranks; no value if neither --abft nor --inject is given.
     std::optional<EigsReport::Abft> abft;
     /// The ledger of rank 0.
     std::vector<KernelRecord> kernels;

@@ -71,7 +71,7 @@ MatrixMarketSource matrix_source(const Comm& comm, const std::string& spec) {
     std::string copy;
     comm.agree([&] {
         if (comm.rank() == 0) {
-            // A process has one standard input, which can be read once.
+            // Standard input can be read only once, so all calls share one copy.
             static const std::string only_copy = copied_standard_input();
             copy = only_copy;
         }

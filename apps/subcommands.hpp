@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The subcommands of quiver. Each function adds a subcommand, which sets `chosen` if it is on the
-// command line.
+// The subcommands of quiver. Each function adds a subcommand; if it is on the command line,
+// `chosen` becomes the action that runs it.
 #pragma once
 
 #include <functional>
@@ -30,7 +30,7 @@ void add_gen(CLI::App& app, Action& chosen);
 void add_qr(CLI::App& app, Action& chosen);
 /// `quiver solve`: linear systems with many right-hand sides.
 void add_solve(CLI::App& app, Action& chosen);
-/// `quiver tune`: searches the fastest plans of the dense products on a GPU.
+/// `quiver tune`: searches for the fastest plans of the dense products on a GPU.
 void add_tune(CLI::App& app, Action& chosen);
 /// `quiver warm`: compiles the kernels of a GPU ahead of time.
 void add_warm(CLI::App& app, Action& chosen);

@@ -8,11 +8,13 @@
 
 namespace quiver::apps {
 
-/// Whether at most a third of the name's letters differ (one is always allowed), or the name starts
-/// with the word. Ignores case.
+/// True if the edit distance between word and name, ignoring case, is at most a third of the name's
+/// length (at least 1 is allowed), or if the word has two letters or more and the name starts with
+/// it.
 bool is_close(std::string_view word, std::string_view name);
 
-/// "; close ones: A, B", or "; there are: " and all names if none is close.
+/// Returns "; close ones: A, B" with the close names, or "; there are: A, B, ..." with all names if
+/// none is close.
 std::string suggest(std::string_view word, const std::vector<std::string>& names);
 
 }  // namespace quiver::apps

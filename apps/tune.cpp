@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `quiver tune`: searches the fastest plans of the dense products on this GPU.
+// `quiver tune`: searches for the fastest plans of the dense products on this GPU.
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -63,8 +63,9 @@ std::vector<bench::Shape> shapes_of(const TuneCommand& command) {
     return shapes;
 }
 
-/// A square shape of tsmttsm is also tuned for A = B. For tsmm a Gram-Schmidt shape means m columns
-/// of the basis times an m x n matrix.
+/// The cases of all scalars, shapes and kernels, without duplicates. The kernel gram is tsmttsm
+/// with A = B, for square shapes only. For tsmm a Gram-Schmidt shape means m columns of the basis
+/// times an m x n matrix.
 std::vector<TuneCase> cases_of(const TuneCommand& command) {
     std::vector<TuneCase> cases;
     std::set<std::string> seen;
@@ -163,7 +164,7 @@ int run_tune(const Comm& comm, const TuneCommand& command) {
             100 * std::exp(log_share / shares), shares);
     }
     if (at < cases.size()) {
-        fmt::print("{} cases left when the budget of {:.0f} s was spent: run the command again\n",
+        fmt::print("{} cases left after the budget of {:.0f} s: run the command again\n",
                    cases.size() - at, command.budget);
     }
     return success;
@@ -171,21 +172,21 @@ int run_tune(const Comm& comm, const TuneCommand& command) {
 
 constexpr const char* tune_examples = R"(Examples:
   quiver tune                                      every square width in all scalars
-  quiver tune tsmm --scalar z --widths 1:16        some of them
+  quiver tune tsmm --scalar z --widths 1:16        one kernel, scalar z, widths to 16
   quiver tune --gram-schmidt --random-shapes 60    a basis against a block; shapes m x n
-The table is kept where the library looks for it, after every few cases; a later
-call goes on with the cases that it lacks.)";
+The table is saved after every few cases, by default where the library looks for it. A later call
+continues with the cases that are not in the table.)";
 
 }  // namespace
 
 void add_tune(CLI::App& app, Action& chosen) {
     auto command = std::make_shared<TuneCommand>();
-    CLI::App* tune = app.add_subcommand("tune", "Search the fastest kernels on this GPU");
+    CLI::App* tune = app.add_subcommand(
+        "tune", "Search for the fastest plans of the dense products on this GPU");
     tune->footer(tune_examples);
-    tune->add_option("KERNEL", command->kernel, "tsmttsm, tsmm, gram, with commas between")
+    tune->add_option("KERNEL", command->kernel, "List of tsmttsm, tsmm, gram")
         ->capture_default_str();
-    tune->add_option("--scalar", command->scalar, "s, d, c, z, with commas between")
-        ->capture_default_str();
+    tune->add_option("--scalar", command->scalar, "List of s, d, c, z")->capture_default_str();
     tune->add_option("--widths", command->widths, "Square shapes, as 1:64 or 4,8,16");
     tune->add_option("--shapes", command->shapes, "Shapes, as 40x4,200x8");
     add_number(*tune, "--random-shapes", command->random_shapes,
@@ -193,7 +194,8 @@ void add_tune(CLI::App& app, Action& chosen) {
     add_number(*tune, "--seed", command->seed, "Seed of the random shapes");
     tune->add_flag("--gram-schmidt", command->gram_schmidt, "Shapes with m in 20..400, n in 1..16");
     add_number(*tune, "--candidates", command->candidates, "Plans timed for each case");
-    add_number(*tune, "--operand-bytes", command->operand_bytes, "Size of the operands");
+    add_number(*tune, "--operand-bytes", command->operand_bytes,
+               "Bytes of the operands; 0: 1 GB, but at most a quarter of the free memory");
     add_number(*tune, "--budget", command->budget, "Seconds after which no further case starts");
     tune->add_flag("--again", command->again, "Also tune cases that the table already has");
     tune->add_option("-o,--output", command->output, "Table to read and write");

@@ -56,7 +56,7 @@ int run_warm(const Comm& comm, PackOptions options) {
 void add_warm(CLI::App& app, Action& chosen) {
     CLI::App* const warm = app.add_subcommand(
         "warm",
-        "Compiles the kernels of a GPU ahead of time, so that no solve waits for a compiler");
+        "Compile the kernels of a GPU ahead of time, so that no solve waits for a compiler");
     const auto command = std::make_shared<WarmCommand>();
     warm->add_option("--arch", command->options.arch,
                      "Architecture, sm_90 for H100 and H200; this machine's GPU if not given");
@@ -66,12 +66,13 @@ void add_warm(CLI::App& app, Action& chosen) {
     warm->add_option("--threads", command->options.threads, "Threads that compile; 0: all cores")
         ->capture_default_str();
     warm->footer(
-        "No GPU is needed, only CUDA's compiler library. Processes look for packs in the folders "
-        "of\n"
-        "QUIVER_PACKS (separated by colons), then in the cache, the build and the installation.\n\n"
+        "With --arch no GPU is needed, only CUDA's compiler library. Processes look for packs in "
+        "the folders\n"
+        "of QUIVER_PACKS (separated by colons), then in the cache, the build and the "
+        "installation.\n\n"
         "Examples:\n"
         "  quiver warm                                   for this machine's GPU\n"
-        "  quiver warm --arch sm_90 -o /shared/quiver    for a cluster: then "
+        "  quiver warm --arch sm_90 -o /shared/quiver    for a cluster; set "
         "QUIVER_PACKS=/shared/quiver\n");
     warm->callback([command, &chosen] {
         chosen = [command](const Comm& comm) { return run_warm(comm, command->options); };

@@ -12,15 +12,15 @@ namespace quiver {
 
 /// This rank's rows of a global block of vectors, row-major, in host or device memory. The row
 /// stride is the capacity; the width may change up to the capacity without reallocation. New memory
-/// is uninitialised. Movable: an object that was moved from keeps its row map and has no columns
-/// and no capacity. Not copyable: copy() of kernels/column_ops.hpp copies a block, also between
-/// places and precisions; fill_random() of kernels/random.hpp fills it.
+/// is uninitialised. Movable: a moved-from block keeps its row map and has width and capacity 0.
+/// Not copyable: copy() of kernels/column_ops.hpp copies a block, also between places and
+/// precisions; fill_random() of kernels/random.hpp fills it.
 template <class T>
 class BlockVector {
   public:
     BlockVector() = default;
-    /// Allocates in the place of the Context. A capacity of 0 means the width. Throws ShapeError
-    /// for a negative width or capacity, MemoryError.
+    /// Allocates in the place of the Context. A capacity below the width means the width. Throws
+    /// ShapeError for a negative width or capacity, MemoryError.
     BlockVector(const Context& ctx, RowMap map, int width, int capacity = 0)
         : BlockVector(ctx, std::move(map), width, capacity, ctx.place()) {}
     BlockVector(const Context& ctx, RowMap map, int width, int capacity, Place place);
@@ -46,7 +46,7 @@ class BlockVector {
     int capacity() const { return capacity_; }
     Place place() const { return place_; }
     /// Makes the block consist of columns 0 .. width - 1; the contents of memory stay. Throws
-    /// ShapeError for a width above the capacity.
+    /// ShapeError for a negative width or one above the capacity.
     void set_width(int width);
 
     BlockView<T> view() { return {data(), rows(), width_, capacity_, place_}; }

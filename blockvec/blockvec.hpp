@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The whole floor blockvec/ in one include: scalars, errors, Comm, Context, memory, views and
-// blocks. Only blockvec/eigen_interop.hpp, which needs Eigen, is left to a separate include.
+// Includes all public headers of blockvec/ except blockvec/eigen_interop.hpp, which needs Eigen.
 #pragma once
 
 #include "blockvec/block_vector.hpp"

@@ -187,7 +187,7 @@ void Comm::fail_on_request() const {
 }
 
 void Comm::settle(ErrorKind kind, const std::string& message) const {
-    // The lowest failing rank wins: encode "no failure" as the largest value.
+    // The minimum over the ranks is the lowest failing rank, or size_ if no rank failed.
     std::int64_t failing = kind == ErrorKind::none ? size_ : rank_;
     if (size_ > 1) {
         check_mpi(MPI_Allreduce(MPI_IN_PLACE, &failing, 1, MPI_INT64_T, MPI_MIN, handle()),

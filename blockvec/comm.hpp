@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Comm: a duplicated MPI communicator, or a serial stand-in that never calls MPI.
+// Comm: a duplicated MPI communicator, or a serial one that never calls MPI.
 #pragma once
 
 #include <cstdint>
@@ -33,10 +33,10 @@ class Comm {
     /// The duplicate; MPI_COMM_NULL for a serial Comm.
     MPI_Comm handle() const;
 
-    /// values <- elementwise sum over the ranks, in place. Scalars s, d, c, z and std::int64_t.
+    /// values <- elementwise sum over the ranks, in place. V: one of s, d, c, z, or std::int64_t.
     template <class V>
     void sum(std::span<V> values) const;
-    /// values <- elementwise maximum over the ranks, in place. double and std::int64_t.
+    /// values <- elementwise maximum over the ranks, in place. V: double or std::int64_t.
     template <class V>
     void max(std::span<V> values) const;
     std::int64_t sum(std::int64_t value) const;
@@ -45,7 +45,7 @@ class Comm {
     /// The sum of `value` over the ranks on this rank's node. Every call splits the communicator by
     /// node: use it for set-up only.
     double sum_on_node(double value) const;
-    /// Gathers one value from every rank, in rank order, on every rank.
+    /// Returns the values of all ranks, in rank order, on every rank.
     std::vector<std::int64_t> gather(std::int64_t value) const;
     void broadcast(void* data, std::size_t bytes, int root) const;
     void barrier() const;

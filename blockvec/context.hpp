@@ -14,7 +14,7 @@
 
 namespace quiver {
 
-/// A place to execute: host threads, or one CUDA device with a stream.
+/// The place where operations run: host threads, or one GPU with a stream.
 struct Device {
     Place place = Place::host;
     /// Threads of host kernels; 0 means OpenMP's default (OMP_NUM_THREADS, else all processors that
@@ -40,7 +40,8 @@ struct BlockPolicy;
 /// values wait for them.
 class Context {
   public:
-    /// Throws UnsupportedError for a device that this build or machine does not have.
+    /// Throws UnsupportedError for a device that this build or machine does not have, InputError
+    /// for an invalid QUIVER_VECTORS.
     explicit Context(Comm comm = Comm(), Device device = Device::host());
     Context(Context&&) noexcept = default;
     Context& operator=(Context&&) noexcept = default;

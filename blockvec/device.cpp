@@ -64,7 +64,7 @@ Properties properties(int id) {
 
 void select(int id) {
     check(cudaSetDevice(id), "cudaSetDevice");
-    // Keep freed memory in the pool: the stream-ordered allocator then costs microseconds.
+    // Keep freed memory in the pool: an allocation then costs microseconds.
     cudaMemPool_t pool = nullptr;
     check(cudaDeviceGetDefaultMemPool(&pool, id), "cudaDeviceGetDefaultMemPool");
     std::uint64_t threshold = UINT64_MAX;

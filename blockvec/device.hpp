@@ -53,8 +53,8 @@ void deallocate(void* pointer, Stream stream) noexcept;
 void* allocate_pinned(std::size_t bytes);
 void deallocate_pinned(void* pointer) noexcept;
 
-/// Copies between any two places, ordered on the stream. Asynchronous if page-locked host memory is
-/// involved: the call then returns before the copy is done.
+/// Copies between any two places, ordered on the stream. Asynchronous unless pageable host memory
+/// is involved: the call may return before the copy is done.
 void copy(void* to, const void* from, std::size_t bytes, Stream stream);
 /// Copies `height` runs of `width` bytes whose starts are `to_pitch` and `from_pitch` bytes apart.
 void copy_2d(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,

@@ -8,7 +8,7 @@
 
 namespace quiver {
 
-/// The class of an error, as an integer that one all-reduce can carry.
+/// The class of an error, as an integer that ranks can exchange.
 enum class ErrorKind : int {
     none = 0,
     other,
@@ -26,8 +26,9 @@ class Error : public std::runtime_error {
   public:
     Error(ErrorKind kind, const std::string& message) : std::runtime_error(message), kind_(kind) {}
     ErrorKind kind() const { return kind_; }
-    /// True if every rank of the communicator throws this same error: no rank then waits for
-    /// another, and the program may end in order. False if only this rank threw.
+    /// True if every rank of the communicator throws this same error, so that no rank waits for
+    /// another and the program may call MPI_Finalize. False if the other ranks do not know of the
+    /// error.
     bool collective() const { return collective_; }
     void set_collective() { collective_ = true; }
 

@@ -10,16 +10,19 @@
 
 namespace quiver {
 
-/// A solver finished an iteration.
+/// A solver finished an iteration. Eigensolvers count pairs. Linear solvers count columns of B:
+/// `converged` are those that have stopped or whose residual is well below the tolerance.
 struct IterationEvent {
     const char* solver = "";
     std::int64_t iteration = 0;
     int converged = 0;
     int wanted = 0;
-    /// Largest residual norm among the next wanted pairs, relative to the norm estimate of A.
+    /// Largest residual norm among the next wanted pairs, relative to the norm estimate of A; in
+    /// linear solves among the columns, relative to ||b||.
     double residual = 0;
     double seconds = 0;
-    /// The current stage of the solver: "search", "verify".
+    /// The current stage of the solver: "density" (of states, with a window), "search", "verify";
+    /// "solve" in linear solves.
     const char* stage = "";
 };
 
@@ -32,7 +35,8 @@ struct RestartEvent {
     int locked = 0;
 };
 
-/// A requested method was replaced by a weaker or slower one; the text says by which and why.
+/// The library replaced a method by a weaker or slower one, or changed a parameter such as a shift;
+/// the text says how and why.
 struct FallbackEvent {
     std::string what;
 };
@@ -43,7 +47,7 @@ struct KernelWaitEvent {
     double seconds = 0;
 };
 
-/// A note for the user, for instance a raised tolerance or the chosen device.
+/// A note for the user, for instance the predicted size of a factorisation.
 struct NoticeEvent {
     std::string text;
 };
@@ -52,7 +56,8 @@ struct NoticeEvent {
 struct FaultEvent {
     /// The corrupted data: "product", "operand", "matrix entries", ...
     const char* where = "";
-    /// The outcome: "found", "mended", "redone", "not mended".
+    /// The outcome: "found" (repair is not enabled), "mended" (repaired), "redone" (computed
+    /// again), "not mended" (repair failed).
     const char* what = "";
     /// The number of the operator product at which the fault was found, from 1.
     std::int64_t product = 0;

@@ -22,7 +22,7 @@ HostCopy::~HostCopy() {
         try {
             device::synchronize(done_);
         } catch (const std::exception&) {
-            // The device is lost; its next user reports the error.
+            // The next call that uses the device reports the error.
         }
         device::destroy_event(done_);
     }

@@ -19,8 +19,9 @@ class HostCopy {
 
     /// Enqueues the copy; it reads `from` when the stream reaches it. `bytes` is at most the room.
     void begin(const void* from, std::size_t bytes);
-    /// Waits for the last copy that began, but not for work enqueued after it. `later_work` says
-    /// whether such work exists; the overhead counters then count a late result.
+    /// Waits for the last copy that began, but not for work enqueued after it. Returns the copied
+    /// bytes, which are valid until the next begin(). `later_work` says whether later work is
+    /// enqueued: the overhead counters then count a late_result instead of a result.
     const void* wait(bool later_work);
 
   private:

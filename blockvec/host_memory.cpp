@@ -30,7 +30,8 @@ double available_to_the_kernel() {
     return unknown;
 }
 
-/// Bytes left of the control group in which a container or batch system runs its processes.
+/// Bytes left below the limit of the control group, in which a container or a batch system runs
+/// this process.
 double available_to_the_group() {
     double limit = 0;
     double used = 0;

@@ -19,8 +19,8 @@ double available_address_space();
 
 /// Throws MemoryError on all ranks if the ranks of one node together request more than the node has
 /// available, or if one rank requests more than its limit on the address space allows. The message
-/// names the bytes and `what`. Collective, for set-up only: splits the communicator by node, sums
-/// over the node, and agrees.
+/// begins with `what`, for instance "the factors take", and names the bytes. Collective, for set-up
+/// only: splits the communicator by node, sums over the node, and calls Comm::agree().
 void require_host_memory(const Comm& comm, double bytes, const std::string& what);
 
 }  // namespace quiver

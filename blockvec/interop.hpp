@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Views of a caller's pointers in one line; blockvec/eigen_interop.hpp does the same for Eigen.
+// Views of a caller's pointers. blockvec/eigen_interop.hpp makes views of Eigen matrices.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace quiver {
 
-/// A view of a caller's pointer: `host_view(p, rows, cols)`; ld = cols unless given.
+/// A view of a caller's memory: `host_view(p, rows, cols)`; ld = 0 means ld = cols.
 template <class T>
 BlockView<T> host_view(T* data, std::int64_t rows, int cols, std::int64_t ld = 0) {
     return {data, rows, cols, ld == 0 ? cols : ld, Place::host};

@@ -32,8 +32,8 @@ Ledger::Entry::~Entry() {
             device::record(end, ledger_.stream_);
             ledger_.pending_.push_back({&record_, begin_event_, end});
         } catch (const std::exception&) {
-            // Do not throw here: the kernel's error is already propagating, and losing one timing
-            // is harmless.
+            // A destructor must not throw. The next device call reports the error, and the loss of
+            // one timing is harmless.
             device::destroy_event(begin_event_);
         }
     } else if (begin_ != std::chrono::steady_clock::time_point{}) {

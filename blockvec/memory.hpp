@@ -37,7 +37,7 @@ class Memory {
     int device_id() const { return device_id_; }
     Stream stream() const { return stream_; }
 
-    /// A scratch block in the pool, kept for reuse; see Scratch.
+    /// A block of the pool of scratch space; see Scratch.
     struct Block {
         void* pointer;
         std::size_t bytes;
@@ -92,8 +92,8 @@ class Buffer {
     void* pointer_ = nullptr;
 };
 
-/// A block of scratch memory, borrowed from the Context's pool until the end of the scope: after
-/// warm-up, repeated operations no longer allocate. Device scratch may be returned while kernels
+/// A block of scratch memory, borrowed from the Context's pool until the end of the scope, so that
+/// repeated operations allocate only the first time. Device scratch may be returned while kernels
 /// still use it, because the next borrower works on the same stream. Pinned scratch must be idle
 /// when it is returned.
 class Scratch {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MPI or, in a build without it (QUIVER_ENABLE_MPI=OFF), the part of its interface that Quiver
-// uses, for one process. In such a build a reduction or an exchange copies the data that the
-// process sends to itself; a message to another process is an error.
+// Includes mpi.h. A build without MPI (QUIVER_ENABLE_MPI=OFF) instead defines here the part of MPI
+// that Quiver uses, for one process: a reduction or an exchange copies the data that the process
+// sends to itself, and a message to another process is an error.
 #pragma once
 
 #include "blockvec/config.hpp"
@@ -54,7 +54,7 @@ inline constexpr MPI_Datatype MPI_C_DOUBLE_COMPLEX = 16;
 inline constexpr MPI_Op MPI_SUM = MPI_Op::sum;
 inline constexpr MPI_Op MPI_MAX = MPI_Op::max;
 inline constexpr MPI_Op MPI_MIN = MPI_Op::min;
-/// The address that stands for "the values are already in the result".
+/// MPI_IN_PLACE, the address of this mark, means that the input is already in the result.
 inline char in_place_mark = 0;
 inline void* const MPI_IN_PLACE = &in_place_mark;
 
@@ -85,7 +85,7 @@ inline int MPI_Finalized(int* flag) {
     std::_Exit(status);
 }
 inline int MPI_Error_string(int /*code*/, char* text, int* length) {
-    *length = std::snprintf(text, MPI_MAX_ERROR_STRING, "this build has no MPI, so one process");
+    *length = std::snprintf(text, MPI_MAX_ERROR_STRING, "this build has no MPI: one process");
     return MPI_SUCCESS;
 }
 inline int MPI_Get_library_version(char* text, int* length) {

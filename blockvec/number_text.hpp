@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Numbers as people and Fortran programs write them; one parser for files and options.
+// Conversions between numbers and text: one parser for files and options, and the format of
+// messages.
 #pragma once
 
 #include <cstdint>

@@ -14,9 +14,10 @@ namespace quiver {
 enum class Overhead : std::uint8_t {
     /// Kernel launches on a device.
     launch,
-    /// Results that the host requested and waited for, in either place; a device is idle meanwhile.
+    /// Results, in either place, that the host waited for while no later work was enqueued, so that
+    /// a device is idle.
     result,
-    /// Results requested while later work was already enqueued.
+    /// Results that the host waited for after later work was enqueued.
     late_result,
     /// Small host arrays uploaded for a device kernel.
     upload,
@@ -24,7 +25,7 @@ enum class Overhead : std::uint8_t {
     all_reduce,
     /// Kernels loaded from disk or compiled.
     kernel_load,
-    /// Searches for a kernel plan that was not cached.
+    /// Searches for a kernel plan that is not cached.
     plan_search,
 };
 inline constexpr std::size_t overhead_kinds = 7;
@@ -52,8 +53,8 @@ class OverheadCounts {
     }
     void clear() { records_ = {}; }
 
-    /// Calls count() at the end of the scope, with its duration if the ledger's timing is on or
-    /// `always`.
+    /// Calls count() at the end of the scope. Passes the duration of the scope if the ledger's
+    /// timing is on or if `always` is true, otherwise 0.
     class Pause {
       public:
         Pause(Context& ctx, Overhead kind, double bytes, bool always = false)

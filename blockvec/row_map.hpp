@@ -28,11 +28,12 @@ class RowMap {
     /// rank, the same on all ranks, nonnegative, not all zero. No communication. Throws InputError.
     static RowMap by_rows(const Comm& comm, std::int64_t global_rows,
                           std::span<const double> weights = {});
-    /// Every rank gives its own number of rows. One all-gather.
+    /// Every rank passes its own number of rows. One all-gather. Throws InputError for a negative
+    /// number.
     static RowMap by_local_rows(const Comm& comm, std::int64_t local_rows);
     /// Balances nonzeros (plus one per row, for the cost of the vectors) in proportion to
-    /// `weights`. `row_nonzeros` holds the counts of the rows that this rank owns in `initial`. Two
-    /// all-gathers and one all-reduce. Cost: one pass over the counts. Throws ShapeError,
+    /// `weights`. `row_nonzeros` holds the counts of the rows that this rank owns in `initial`. One
+    /// all-gather and one all-reduce. Cost: one pass over the counts. Throws ShapeError,
     /// InputError.
     static RowMap by_nonzeros(const Comm& comm, const RowMap& initial,
                               std::span<const std::int64_t> row_nonzeros,

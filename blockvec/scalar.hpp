@@ -128,7 +128,8 @@ bool is_finite(T value) {
     }
 }
 
-/// Product without the C Annex G recovery of infinities, which costs a call per complex product.
+/// Product without the recovery of infinities of C Annex G, which costs a function call per complex
+/// product.
 template <Scalar T>
 constexpr T multiply(T a, T b) {
     if constexpr (is_complex_v<T>) {
@@ -139,7 +140,8 @@ constexpr T multiply(T a, T b) {
     }
 }
 
-/// Calls `f.template operator()<T>()` for one of the four public scalars; returns what f returns.
+/// Calls `f.template operator()<T>()` for the public scalar T of `dtype` (for h and b: double);
+/// returns what f returns.
 template <class F>
 decltype(auto) visit_dtype(Dtype dtype, F&& f) {
     switch (dtype) {

@@ -41,8 +41,7 @@ class PerScalar {
     }
 
   private:
-    // The macro separates its items by nothing, so the list starts with a type that is not a
-    // scalar.
+    // QUIVER_NEXT_SCALAR puts a comma before every scalar, so the list starts with another type.
     template <class None, class... T>
     struct List {
         using Objects = std::tuple<F<T>...>;

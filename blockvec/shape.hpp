@@ -26,8 +26,8 @@ void require_shape(bool holds, const char* operation, const char* requirement, D
     }
 }
 
-/// Throws ShapeError unless the view is valid: no negative size, ld >= cols, memory unless empty,
-/// and an extent in bytes that fits 64 bits.
+/// Throws ShapeError unless the view is valid: rows, cols >= 0, ld >= cols, data not null unless
+/// the view is empty, and an extent in bytes that fits 64 bits.
 template <class T>
 void require_valid(const BlockView<T>& view, const char* operation, const char* name) {
     std::int64_t bytes = 0;
@@ -42,8 +42,9 @@ void require_valid(const BlockView<T>& view, const char* operation, const char* 
     });
 }
 
-/// True if the two views share at least one byte, judged by their extents. Disjoint column ranges
-/// of one block (same ld and place) do not overlap.
+/// True if the views share a byte. The answer is exact if their row strides have the same number of
+/// bytes, as for column ranges of one block. For other strides it is true as soon as the extents in
+/// memory intersect.
 template <class T, class U>
 bool overlap(const BlockView<T>& a, const BlockView<U>& b) {
     if (a.empty() || b.empty() || a.place != b.place) {

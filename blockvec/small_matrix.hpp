@@ -9,15 +9,15 @@
 
 namespace quiver {
 
-/// Row-major rows x cols matrix in host memory, initialised to zero. The operation that fills it
-/// makes it equal, bit for bit, on every rank of the communicator.
+/// Row-major rows x cols matrix in host memory, initialised to zero. An operation that fills a
+/// SmallMatrix writes the same bits on every rank of the communicator.
 template <class T>
 class SmallMatrix {
   public:
     SmallMatrix() = default;
     SmallMatrix(const SmallMatrix&) = default;
     SmallMatrix& operator=(const SmallMatrix&) = default;
-    /// The matrix that was moved from is 0 x 0.
+    /// A moved-from matrix is 0 x 0.
     SmallMatrix(SmallMatrix&& other) noexcept
         : rows_(std::exchange(other.rows_, 0)),
           cols_(std::exchange(other.cols_, 0)),

@@ -15,8 +15,8 @@ inline const char* to_string(Place place) {
     return place == Place::host ? "host" : "device";
 }
 
-/// Throws ShapeError for columns or rows `first` .. `first + count - 1` of a view with `size` of
-/// them.
+/// Throws ShapeError: the function `what` was called for rows or columns first .. first + count - 1
+/// of a view that has only `size`.
 [[noreturn]] void throw_outside(const char* what, std::int64_t first, std::int64_t count,
                                 std::int64_t size);
 

@@ -2,11 +2,12 @@
 ! The Fortran interface of Quiver: the functions of quiver.h for Fortran arrays. docs/c.md explains it.
 !
 ! - Blocks. A block of n rows and b columns (vectors) is an array x(b, n): the row-major order of the
-!   library is Fortran's order with the vector number first. Arrays are real or complex of 4 or 8
-!   bytes and are not copied; sections such as x(1:k, :) are allowed, x(1::2, :) is refused. Procedures
+!   library is Fortran's order with the vector number first. Arrays are real or complex of kind 4 or 8
+!   and are not copied. Sections such as x(1:k, :) are allowed; x(1::2, :) is an error. Procedures
 !   with the same name take type(quiver_block) instead, for example for the memory of a GPU.
-! - Errors. If the optional argument `status` is absent, an error stops the program with its message. If
-!   it is present, the caller compares it with QUIVER_OK, and quiver_message() returns the reason.
+! - Errors. If the optional argument `status` is absent, every outcome other than QUIVER_OK, also
+!   QUIVER_NOT_CONVERGED, stops the program with its message. If it is present, the caller compares it
+!   with QUIVER_OK, and quiver_message() returns the reason.
 ! - CSR arrays begin with 1 unless index_base = 0.
 module quiver
     use, intrinsic :: iso_c_binding
@@ -272,7 +273,7 @@ module quiver
 
 contains
 
-    ! The reason why the last call failed.
+    ! The message of the last call, if its status was not QUIVER_OK; otherwise empty.
     function quiver_message() result(text)
         character(len=:), allocatable :: text
         character(kind=c_char), pointer :: letters(:)
@@ -286,7 +287,7 @@ contains
         end do
     end function
 
-    ! Returns the status if the caller asked for it; otherwise an error ends the program.
+    ! Stores the code in `status` if present; otherwise any code but QUIVER_OK ends the program.
     subroutine finish(code, status)
         integer(c_int32_t), intent(in) :: code
         integer(c_int32_t), intent(out), optional :: status
@@ -304,8 +305,8 @@ contains
         address_of = transfer(pointer, address_of)
     end function
 
-    ! The block x(cols, rows). If the first dimension is not contiguous, ld is -1, which the library
-    ! refuses.
+    ! The block x(cols, rows). If the elements of a row are not contiguous, ld is -1, which is an error
+    ! in every call.
     function block_of(x) result(block)
         class(*), intent(in), target :: x(:, :)
         type(quiver_block) :: block
@@ -390,7 +391,7 @@ contains
         if (associated(x)) x => x(1:block%cols, :)
     end subroutine
 
-    ! An optional coefficient: real or complex of 4 or 8 bytes.
+    ! An optional coefficient: real or complex of kind 4 or 8.
     function scalar_of(value, otherwise) result(scalar)
         class(*), intent(in), optional :: value
         real(c_double), intent(in) :: otherwise
@@ -409,7 +410,7 @@ contains
             scalar%re = real(value)
             scalar%im = aimag(value)
         class default
-            error stop "quiver: alpha and beta are real or complex numbers of 4 or 8 bytes"
+            error stop "quiver: alpha and beta must be real or complex numbers of kind 4 or 8"
         end select
     end function
 
@@ -459,8 +460,8 @@ contains
         call finish(c_matrix_create(context%handle, csr, a%handle), status)
     end subroutine
 
-    ! The address of a contiguous vector, and in `type` its scalar type, the bits of its integers (32 or
-    ! 64), or -1 for any other vector.
+    ! The address of a contiguous vector. `type` becomes its scalar type, or 32 or 64 for integers of so
+    ! many bits, or -1 for any other vector.
     subroutine look_at_vector(x, type, address)
         class(*), intent(in), target :: x(:)
         integer(c_int32_t), intent(out) :: type
@@ -494,7 +495,7 @@ contains
     !     integer(c_int) function f(user, x, y, stream) bind(C)
     !         type(c_ptr), value :: user, stream
     !         type(quiver_block), intent(in), target :: x, y
-    ! that returns 0; quiver_array makes pointers of x and y. Pass c_funloc(f).
+    ! that returns 0 on success; quiver_array makes pointers of x and y. Pass c_funloc(f).
     subroutine quiver_operator_create(context, type, rows, function, a, user, status)
         type(quiver_context), intent(in) :: context
         integer(c_int32_t), intent(in) :: type
@@ -755,7 +756,7 @@ contains
         call finish(c_orthonormalise(context%handle, basis, w, rank), status)
     end subroutine
 
-    ! To <- From, between the host and a GPU.
+    ! To <- From, between any two places.
     subroutine quiver_copy(context, from, to, status)
         type(quiver_context), intent(in) :: context
         type(quiver_block), intent(in), target :: from, to

@@ -14,8 +14,8 @@
 // - Blocks are row-major. On a GPU, calls enqueue work on the stream of the context; a call that
 //   returns host values waits for them.
 // - Calls with a context of several ranks are collective: all ranks make the same calls in the same
-//   order. An argument that is invalid on one rank only is an error on that rank, and the other
-//   ranks wait.
+//   order. If an argument is invalid on one rank only, the call may fail on that rank alone, and
+//   the other ranks then wait forever.
 #ifndef QUIVER_H
 #define QUIVER_H
 
@@ -47,14 +47,14 @@ enum {
     /// An argument is invalid: a null pointer, an option out of range, a matrix that is not
     /// Hermitian.
     QUIVER_ERROR_INPUT = -3,
-    /// The build or the machine lacks the feature.
+    /// The build or the machine lacks a requested feature.
     QUIVER_ERROR_UNSUPPORTED = -4,
     /// NaN, infinity, or an inner product that is not positive definite.
     QUIVER_ERROR_NUMERICAL = -5,
     QUIVER_ERROR_MEMORY = -6,
     /// A CUDA call failed.
     QUIVER_ERROR_DEVICE = -7,
-    /// An MPI call failed.
+    /// An MPI call failed, or MPI is not initialised.
     QUIVER_ERROR_COMM = -8
 };
 
@@ -114,8 +114,8 @@ typedef struct quiver_context_options {
     void* stream;
 } quiver_context_options;
 
-/// *context <- a new context. Errors: UNSUPPORTED (no such GPU, or a build without CUDA or MPI),
-/// COMM.
+/// *context <- a new context. Errors: INPUT, UNSUPPORTED (no such GPU, or a build without CUDA or
+/// MPI), DEVICE, COMM.
 QUIVER_API quiver_status quiver_context_create(const quiver_context_options* options,
                                                quiver_context** context);
 QUIVER_API void quiver_context_free(quiver_context* context);
@@ -124,16 +124,17 @@ QUIVER_API quiver_status quiver_context_synchronize(quiver_context* context);
 
 // ---- Operators ----------------------------------------------------------------------------------
 
-/// A square matrix in compressed sparse rows. Row i has entries row_start[i] .. row_start[i + 1] - 1
-/// in any order. A symmetric matrix has both triangles. Entries with equal row and column are
-/// added.
+/// A square matrix in compressed sparse rows. Row i has the entries row_start[i] to
+/// row_start[i + 1] - 1, in any order. A symmetric matrix has both triangles. Entries with equal
+/// row and column are added.
 typedef struct quiver_csr {
     size_t struct_size;
     quiver_type type;
     /// 32 or 64: the number of bits of the integers in row_start and column.
     int32_t index_bits;
-    /// The place of the three arrays. On one rank a matrix of arrays on a GPU is set up there if
-    /// its columns ascend in each row; otherwise they are copied to the host once.
+    /// The place of the three arrays. Arrays on a GPU become a matrix there if the context has one
+    /// rank, index_base is 0 and the columns of each row ascend without duplicates; otherwise they
+    /// are copied to the host once.
     quiver_place place;
     /// 0 or 1: the number of the first row, column and entry.
     int32_t index_base;
@@ -151,9 +152,9 @@ QUIVER_API quiver_status quiver_matrix_create(quiver_context* context, const qui
                                               quiver_operator** a);
 
 /// A function of the caller that computes Y = A X. X and Y are in the context's place and have
-/// equal shape and any width up to 64; their ld may exceed cols. On a GPU the function enqueues its
-/// work on `stream`, the context's cudaStream_t. If the function returns a value other than 0, the
-/// solve ends with QUIVER_ERROR_OTHER on this rank and with QUIVER_ERROR_NUMERICAL on the other
+/// equal shape and any width; their ld may exceed cols. On a GPU the function enqueues its work on
+/// `stream`, the context's cudaStream_t. The function returns 0 on success. After any other value
+/// the solve ends with QUIVER_ERROR_OTHER on this rank and with QUIVER_ERROR_NUMERICAL on the other
 /// ranks, unless these wait in communication of the function itself. The function may call this
 /// library.
 typedef int (*quiver_apply_function)(void* user, const quiver_block* x, const quiver_block* y,
@@ -173,8 +174,9 @@ QUIVER_API quiver_status quiver_preconditioner_create(quiver_context* context,
                                                       const quiver_operator* mass,
                                                       quiver_operator** m);
 
-/// *inverse <- (A - sigma B)^-1 by a factorisation L D L^H, for `inverse` of quiver_eigen_options;
-/// null mass: B = I. At most 50,000 rows; of several ranks, rank 0 factorises all. Errors: INPUT.
+/// *inverse <- (A - sigma B)^-1 by a factorisation L D L^H, for `inverse` of quiver_eigen_options.
+/// `mass` is B; null: B = I. At most 50,000 rows; of several ranks, rank 0 factorises all. Errors:
+/// INPUT.
 QUIVER_API quiver_status quiver_inverse_create(quiver_context* context, const quiver_operator* a,
                                                double sigma, const quiver_operator* mass,
                                                quiver_operator** inverse);
@@ -210,7 +212,7 @@ enum { QUIVER_ABFT_OFF = 0, QUIVER_ABFT_DETECT = 1, QUIVER_ABFT_CORRECT = 2 };
 typedef struct quiver_progress {
     size_t struct_size;
     const char* solver;
-    /// "search" or "verify".
+    /// "search", "verify" or, with a window, "density" (the estimate of the number of eigenvalues).
     const char* stage;
     int64_t iteration;
     int32_t converged, wanted;
@@ -252,7 +254,8 @@ typedef struct quiver_eigen_options {
     double window_low, window_high;
     /// B of A x = lambda B x, Hermitian positive definite; null: B = I.
     const quiver_operator* mass;
-    /// Positive definite, close to the inverse of A (of A - sigma B near the wanted end).
+    /// Positive definite, an approximate inverse of A (of A - sigma B with sigma near the wanted
+    /// eigenvalues).
     const quiver_operator* preconditioner;
     /// (A - sigma B)^-1 with sigma near the wanted eigenvalues: shift and invert.
     const quiver_operator* inverse;
@@ -321,9 +324,9 @@ typedef struct quiver_linear_options {
     int32_t x_is_guess;
     /// Column j has converged when ||b_j - (A - shift I) x_j|| <= tol ||b_j||. 0: 1e-10.
     double tol;
-    /// One tolerance for each column instead of tol; null: none.
+    /// One tolerance for each column instead of `tol`; null: `tol` for all columns.
     const double* column_tol;
-    /// Steps of a column; 0: 1000.
+    /// The largest number of steps of a column; 0: 1000.
     int64_t max_iterations;
     /// Steps of gmres before it restarts; 0: 30.
     int32_t restart;
@@ -403,7 +406,7 @@ QUIVER_API quiver_status quiver_orthonormalise(quiver_context* context, const qu
 QUIVER_API quiver_status quiver_copy(quiver_context* context, const quiver_block* from,
                                      const quiver_block* to);
 
-// ---- Functions of the header ----------------------------------------------------------------------
+// ---- Functions of the header --------------------------------------------------------------------
 
 /// Sets struct_size, and all other fields to 0.
 static inline void quiver_context_options_init(quiver_context_options* options) {

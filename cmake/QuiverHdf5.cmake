@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Finds the C library of HDF5 (serial before parallel) unless QUIVER_ENABLE_HDF5 is OFF. Defines the
+# Finds the C library of HDF5 (first Debian's serial one) unless QUIVER_ENABLE_HDF5 is OFF. Defines the
 # target Quiver::hdf5, QUIVER_HAVE_HDF5 and QUIVER_HDF5_SUMMARY. CMake's own module requires a C
 # compiler or the C++ library of HDF5, neither of which is needed here. This file is installed;
 # QuiverConfig.cmake includes it.

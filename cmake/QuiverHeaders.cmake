@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # QUIVER_PUBLIC_HEADERS, relative to PROJECT_SOURCE_DIR: the headers that a program may include. They
-# are installed and documented; every other header is private to the project. The header of a floor's
-# own name includes all of its floor. tests/architecture checks the list.
+# are installed and documented; every other header is private to the project. The header with the name of
+# its floor (blockvec/blockvec.hpp) includes the public headers of that floor. tests/architecture checks the list.
 set(QUIVER_PUBLIC_HEADERS
     blockvec/block_vector.hpp
     blockvec/blockvec.hpp

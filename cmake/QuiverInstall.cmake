@@ -15,7 +15,7 @@ install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 if(TARGET quiver)
     install(TARGETS quiver RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
     install(PROGRAMS apps/bench/plot.py DESTINATION ${CMAKE_INSTALL_DATADIR}/quiver)
-    # On few machines the folder of the CUDA libraries is in the loader's default path.
+    # The folder of the CUDA libraries is rarely in the loader's default path.
     set_target_properties(quiver PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
 endif()
 
@@ -27,9 +27,9 @@ endforeach()
 install(FILES ${PROJECT_BINARY_DIR}/include/blockvec/config.hpp
     DESTINATION ${QUIVER_INCLUDE_ROOT}/blockvec)
 
-# The package, once for each tree. Eigen consists of headers only, so users of the install tree do not
-# need it. The targets of the build tree refer to everything that they were compiled with, so its
-# package must find Eigen.
+# Each tree gets its own package. Eigen consists of headers only, so users of the install tree do not need
+# it. The targets of the build tree refer to all their compile-time dependencies, so the package of the build
+# tree must find Eigen.
 set(version_file ${PROJECT_BINARY_DIR}/QuiverConfigVersion.cmake)
 write_basic_package_version_file(${version_file} COMPATIBILITY SameMinorVersion)
 set(config ${PROJECT_BINARY_DIR}/package/QuiverConfig.cmake)

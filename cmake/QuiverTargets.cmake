@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# quiver_library(NAME SOURCES...) adds a static library with alias Quiver::NAME; each floor is one
-# such library. quiver_flags has the flags of every target of this project.
+# quiver_library(NAME SOURCES...) adds a static library with alias Quiver::NAME; each of the four floors (blockvec,
+# kernels, solvers, apps) is one such library. All targets of this project are compiled with the flags of quiver_flags.
 add_library(quiver_flags INTERFACE)
 target_compile_features(quiver_flags INTERFACE cxx_std_20)
 target_compile_options(quiver_flags INTERFACE -Wall -Wextra -Wpedantic -Wconversion)

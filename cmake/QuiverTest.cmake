@@ -5,16 +5,16 @@
 #   NAME       label unit  one process, host memory
 #   NAME.npN   label mpi   N ranks (RANKS), host memory
 #   NAME.nightly.npN, NAME.nightly.V  label nightly  all cases on N ranks (NIGHTLY) and with each of VECTORS; other
-#                          tests on several ranks, on a device and with VECTORS take some cases (test::case_step())
+#                          tests on several ranks, on a device and with VECTORS take a fifth of them (test::case_step())
 #   NAME.V     label unit  one process with QUIVER_VECTORS=V (VECTORS): code for a narrower instruction set than this
 #                          processor has
 #   NAME.gpu   label gpu   one process, device memory (QUIVER_TEST_PLACE=device), if GPU_RANKS contains 1
 #   NAME.gpu.npN  label gpu  N ranks on the GPUs of this machine
-#   NAME.gpu.sI  label gpu  in place of NAME.gpu: part I of its cases (GPU_SHARDS), for tests whose kernels no cache has
+#   NAME.gpu.sI  label gpu  in place of NAME.gpu: part I of its cases (GPU_SHARDS), for tests that compile many kernels
 find_package(GTest REQUIRED)
 cmake_host_system_information(RESULT QUIVER_TEST_CORES QUERY NUMBER_OF_LOGICAL_CORES)
-# PROCESSORS counts half cores, and tests/run.sh gives ctest twice as many jobs as there are cores: a test whose
-# processes mostly start, end and wait takes half a core, so that such tests run beside each other.
+# The property PROCESSORS counts half cores, because tests/run.sh gives ctest twice as many jobs as there are cores.
+# A test whose processes mostly start, end and wait can then take half a core.
 math(EXPR QUIVER_TEST_HALF_CORES "2 * ${QUIVER_TEST_CORES}")
 set(QUIVER_TEST_THREADS "" CACHE STRING "OpenMP threads per rank in the tests; empty: an equal share of the cores, at most 8")
 set(QUIVER_TEST_TIMEOUT 600 CACHE STRING "Time limit of a test in seconds")
@@ -26,8 +26,7 @@ if(mpiexec_version MATCHES "Open MPI|OpenRTE")
     set(QUIVER_MPI_FLAGS --allow-run-as-root --oversubscribe --bind-to none --mca mpi_yield_when_idle 1)
 endif()
 
-# These begin first, where no earlier run has measured how long each test takes: a long test that begins last leaves
-# cores idle.
+# Without times from an earlier run, ctest starts these tests first: a long test that starts last leaves cores idle.
 set(QUIVER_LONG_TESTS eigen_matrix nvrtc mixed_plans dense_kernels eigen tidy_changed cli
     cli_misuse cli_faults cli_solve cli_bench)
 
@@ -41,10 +40,10 @@ target_precompile_headers(quiver_test_main PRIVATE <algorithm> <array> <cmath> <
     <cstdlib> <filesystem> <fstream> <functional> <limits> <map> <memory> <numeric> <optional>
     <random> <span> <sstream> <stdexcept> <string> <string_view> <tuple> <type_traits> <utility>
     <vector> <gtest/gtest.h>)
-# Tests have many templates and short loops.
+# Tests instantiate many templates, which -O1 compiles faster, and run short loops.
 quiver_optimise(quiver_test_main -O1)
 
-# Dense algebra for tests that compare results with it.
+# Dense algebra whose results tests compare with those of the library.
 add_library(quiver_test_oracle STATIC ${PROJECT_SOURCE_DIR}/tests/support/dense_oracle.cpp)
 target_include_directories(quiver_test_oracle PRIVATE ${PROJECT_SOURCE_DIR})
 target_link_libraries(quiver_test_oracle PRIVATE quiver_flags PUBLIC Eigen3::Eigen)
@@ -136,7 +135,7 @@ function(quiver_test name)
                 quiver_register_test(${name}.gpu 1 gpu $<TARGET_FILE:test_${name}>)
             else()
                 quiver_register_test(${name}.gpu.np${ranks} ${ranks} gpu $<TARGET_FILE:test_${name}>)
-                # One process first: it compiles the kernels that both need.
+                # The test of one process runs first, because it compiles the kernels that both tests need.
                 set_tests_properties(${name}.gpu.np${ranks} PROPERTIES DEPENDS ${name}.gpu)
             endif()
         endforeach()

@@ -3,14 +3,14 @@
 # time. It defines quiver::cuda::embedded_sources(), the table of these names and the texts of the
 # files.
 # quiver_embed_text(OUTPUT file.cpp FUNCTION name SOURCE file) embeds one text, which the function
-# const char* name() returns.
+# const char* quiver::cuda::name() of kernels/cuda/shipped_tuning.hpp returns.
 # This file is also the script that the build runs: cmake -P with OUTPUT and either NAMES and SOURCES,
 # separated by commas, or FUNCTION and SOURCE.
 if(CMAKE_SCRIPT_MODE_FILE AND FUNCTION)
     file(READ ${SOURCE} content)
     string(LENGTH "${content}" length)
     set(pieces "")
-    # Some compilers limit a string literal to 64 KB.
+    # Some compilers limit a string literal, before adjacent literals are joined, to 16 KB.
     foreach(begin RANGE 0 ${length} 16000)
         string(SUBSTRING "${content}" ${begin} 16000 piece)
         string(APPEND pieces "    R\"embedded(${piece})embedded\"\n")

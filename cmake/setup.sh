@@ -26,8 +26,8 @@ quiver_missing_packages() {
     done
 }
 
-# Installs the missing packages if this user may. Otherwise it prints their names and returns,
-# because CMake decides which packages are required. It never installs a CUDA toolkit.
+# Installs the missing packages if this user may use apt-get as root. Otherwise prints their names and
+# returns, because CMake decides which packages are required. Never installs a CUDA toolkit.
 quiver_install_missing() {
     local missing as_root=""
     missing=$(quiver_missing_packages | xargs)
@@ -49,7 +49,7 @@ quiver_install_missing() {
     fi
 }
 
-# Installs packages that are used where found, separately, so that a failure does not affect the others.
+# Installs optional packages in a separate call, so that a failure does not affect the required ones.
 quiver_install_optional() {
     quiver_extra_packages=libmumps-dev quiver_install_missing
 }

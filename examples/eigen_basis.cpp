@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Orthogonalisation inside an Eigen application: a reduced basis of snapshots, kept in one Eigen
-// matrix. Each block of snapshots is orthonormalised in place against the basis so far; directions
-// that the basis already contains are dropped. The snapshots are sums of 12 modes, so the basis
-// ends with 12 columns.
+// Orthogonalisation inside an Eigen application: a reduced basis of snapshots, stored in one Eigen
+// matrix. The solver orthonormalises each block of snapshots in place against the columns of the
+// basis and drops directions that the basis already contains. The snapshots are sums of 12 modes,
+// so the final basis has 12 columns.
 // Build: see README.md beside this file; target eigen_basis.
 #include <cstdio>
 #include <cstdlib>

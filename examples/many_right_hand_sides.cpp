@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Many right-hand sides at once: block conjugate gradients with an incomplete Cholesky
-// preconditioner. The matrix describes heat in a plate of two materials, one of which conducts 1000
-// times better. The 16 right-hand sides are computed from known solutions, so that the errors are
-// known.
+// preconditioner. The matrix describes heat conduction in a plate of two materials, one of which
+// conducts 1000 times better than the other. The 16 right-hand sides are computed from known
+// solutions, so that the errors are known.
 // Build: see README.md beside this file; target many_right_hand_sides.
 #include <algorithm>
 #include <cstdio>

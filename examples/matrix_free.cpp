@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A matrix-free Hamiltonian: a class derived from Operator, given to the same solver as a matrix.
-// The Hamiltonian is that of a ring of L spins in a transverse field, H = - sum s^z_i s^z_i+1 - h
-// sum s^x_i, in the basis of s^z. Its ground state is known (Pfeuty 1970): with k = pi/L, 3 pi/L,
-// ... and e_k^2 = 1 + h^2 - 2 h cos k, the energy is - sum e_k, and the mean of s^x is the mean of
-// (h - cos k) / e_k.
+// A matrix-free Hamiltonian: a class derived from Operator, which eigensolve() accepts like a
+// matrix. The Hamiltonian is that of a ring of L spins in a transverse field, H = - sum s^z_i
+// s^z_i+1 - h sum s^x_i, in the basis of s^z. Its ground state is known (Pfeuty 1970): with k =
+// pi/L, 3 pi/L, ..., (2 L - 1) pi/L and e_k^2 = 1 + h^2 - 2 h cos k, the energy is - sum e_k, and
+// the mean of s^x is the mean of (h - cos k) / e_k.
 // Build: see README.md beside this file; target matrix_free.
 #include <bit>
 #include <cmath>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// K x = lambda M x near a target, by shift and invert: the solver factorises the sparse matrices
-// K - sigma M, and the signs of the factors prove that no eigenvalue is missing. (The method
-// `automatic` would make a dense solve of a problem as small as this one.) The problem is a
-// vibrating string of n linear finite elements with stiffness K and mass M. The squares of the
+// K x = lambda M x near a target, by shift and invert: the solver factorises sparse matrices K -
+// sigma M = L D L^T, and the numbers of negative pivots in D prove that no eigenvalue is missing.
+// (The method `automatic` chooses a dense solve for a problem as small as this one.) The problem is
+// a vibrating string of n linear finite elements with stiffness K and mass M. The squares of the
 // frequencies are 6 n^2 (1 - cos t_j) / (2 + cos t_j), t_j = j pi / n.
 // Build: see README.md beside this file; target near_a_target.
 #include <cmath>

@@ -57,7 +57,7 @@ bool run_on_gpu([[maybe_unused]] std::vector<double> arrays) {
     project_out(ctx, on_gpu);
     cudaMemcpyAsync(arrays.data(), on_gpu, bytes, cudaMemcpyDeviceToHost, stream);
     good = good && cudaStreamSynchronize(stream) == cudaSuccess && report("GPU", arrays.data());
-    cudaFree(on_gpu);  // the stream must outlive the Context, so it is never destroyed
+    cudaFree(on_gpu);  // the stream is not destroyed, because it must outlive ctx
 #endif
     return good;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A protected solve: one bit of a product is flipped on purpose, checksums find and repair the
-// wrong row, and the eigenvalue is right. Without checks the same fault makes the solve fail.
+// A protected solve: the program flips one bit of a product on purpose, checksums find and repair
+// the wrong row, and the eigenvalue is correct. Without checks the same fault makes the solve fail.
 // docs/abft.md says which faults are found, and how much the checks cost.
 // Build: see README.md beside this file; target protected_solve.
 #include <cmath>
@@ -44,8 +44,8 @@ int main() {
     const double exact = 2 - 2 * std::cos(std::numbers::pi / (rows + 1));
 
     AbftOptions options;
-    // One bit of the result of product 3, the last one of the exponent: a number is halved or
-    // doubled.
+    // Flips the lowest exponent bit of one number in the result of product 3, which halves or
+    // doubles the number.
     options.inject = parse_injection("rate=1,where=output,bit=52,step=3");
     ProtectedMatrix<double> bare(ctx, chain, options);
     const bool failed = !smallest(ctx, bare);

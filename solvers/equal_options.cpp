@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::int64_t smallest_key = std::numeric_limits<std::int64_t>::min();
 
-/// Orders doubles as integers: those of negative numbers count down from -1.
+/// Maps doubles to integers of the same order; negative numbers map to -1 and below.
 std::int64_t key_of(double value) {
     const auto bits = std::bit_cast<std::int64_t>(value + 0.0);  // -0 is 0
     return bits >= 0 ? bits : ~(bits ^ smallest_key);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Options that all ranks must give alike. Private to solvers/.
+// Options on which all ranks must agree. Private to solvers/.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace quiver {
 /// truncated messages or not at all.
 class EqualOptions {
   public:
-    /// `solver` starts the message.
+    /// The message of an error begins with `solver`.
     explicit EqualOptions(std::string solver) : solver_(std::move(solver)) {}
 
     void add(const char* name, std::int64_t value);
@@ -26,17 +26,17 @@ class EqualOptions {
     void add(const char* name, std::uint64_t value);
     void add(const char* name, double value);
     void add(const char* name, bool value);
-    /// A word of a short list; `text(value)` is what the message shows.
+    /// A value of an enumeration; the message shows text(value).
     void add_choice(const char* name, int value, std::function<std::string(int)> text);
-    /// A list of numbers: its length, then a hash of its bits. Both are called `name`.
+    /// A list of numbers, compared by its length and a hash of its bits.
     void add_list(const char* name, const void* data, std::size_t count, std::size_t bytes_each);
 
     /// Throws InputError on all ranks if an option differs; the message has its name and its
-    /// smallest and largest value. Collective, one all-reduce; nothing on one rank.
+    /// smallest and largest value. Collective, one all-reduce; a no-op on one rank.
     void require(const Comm& comm) const;
 
   private:
-    /// `key` grows with the value.
+    /// `key`: an integer that grows with the value.
     struct Option {
         const char* name;
         std::int64_t key;

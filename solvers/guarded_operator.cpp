@@ -8,7 +8,7 @@ namespace quiver {
 
 namespace {
 
-/// Calls product(x, y), through copies without gaps if X and Y are a few columns of wide blocks: a
+/// Calls product(x, y), through copies without gaps if X or Y is a few columns of a wide block: a
 /// product reads the rows of X in irregular order, one cache line each.
 template <class T, class Product>
 void packed(Context& ctx, BlockView<const T> x, BlockView<T> y, Product&& product) {

@@ -10,9 +10,10 @@
 
 namespace quiver {
 
-/// Counts the products of an operator and catches exceptions that only this rank throws. The
-/// product's block is then filled with NaN: the reductions that follow carry the NaN to all ranks,
-/// which throw NumericalError after a call of rethrow_pending(). This costs no additional messages.
+/// Counts the products of an operator and catches exceptions that only this rank throws. Such an
+/// exception fills Y with NaN, and the reductions that follow carry the NaN to all ranks. A solver
+/// that finds the NaN calls rethrow_pending(), which throws the exception on this rank, and then
+/// throws NumericalError on the others. This costs no additional messages.
 template <class T>
 class GuardedOperator {
   public:
@@ -25,7 +26,7 @@ class GuardedOperator {
     /// Y = A X.
     void apply(Context& ctx, BlockView<const T> x, BlockView<T> y);
     /// Runs `part`, a part of a product that computes Y by other means than apply(), with the same
-    /// handling of errors. Only the first part of a product is counted.
+    /// handling of errors. A product is counted with its `first` part.
     template <class Part>
     void run_part(Context& ctx, BlockView<T> y, bool first, Part&& part) {
         applications_ += first ? y.cols : 0;

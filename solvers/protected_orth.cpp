@@ -26,7 +26,7 @@ struct Orthonormalisation {
     std::exception_ptr error;  // a NumericalError, which all ranks throw
 };
 
-/// Whether both have the same bits on every rank; returns the same on all ranks. One all-reduce.
+/// True if both have the same bits on every rank. One all-reduce.
 template <class T>
 bool same_bits(const Orthonormalisation<T>& a, const Orthonormalisation<T>& b) {
     const auto same = [](const SmallMatrix<T>& c, const SmallMatrix<T>& d) {

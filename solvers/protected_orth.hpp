@@ -8,14 +8,12 @@
 namespace quiver {
 
 /// W <- Q with X = V h + Q r, the result of block_gram_schmidt() on a copy of X. W has the shape of
-/// X; none of the blocks overlap. Two conditions are checked, once for all passes and for any
-/// method:
+/// X; none of the blocks overlap. Two conditions are checked after the last pass, for any method:
 ///    w^H X = (w^H V) h + (w^H Q) r
 /// on each rank (BasisChecksums::relation_holds) with checksums of V and X from before the call,
 /// and ||I - Q^H Q||_F + ||V^H Q||_F <= 16 eps (columns of V and Q + 4) over all ranks. These
 /// checks detect faults in arithmetic, in small matrices, and in X, V and Q in memory until the
-/// check. With guard.options.updates, block products and block updates are checked one by one as
-/// well.
+/// check. With guard.options.updates, every block product and block update is checked as well.
 ///
 /// If a check fails, or the method breaks down or throws NumericalError, X and V are compared with
 /// their checksums and, with `correct`, repaired to the same bits. Then the result is computed

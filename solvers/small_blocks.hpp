@@ -13,8 +13,8 @@
 namespace quiver {
 
 /// Columns are orthonormalised by their coefficients alone if the inverse of their Gram matrix,
-/// scaled to unit columns, has a trace per column of at most this. That loses up to as many units
-/// of round-off.
+/// scaled to unit columns, has a trace of at most this per column. The coefficients then lose up to
+/// this many units of round-off.
 constexpr double implicit_limit = 100;
 
 template <class T>
@@ -70,7 +70,7 @@ SmallMatrix<T> hermitian_part(const SmallMatrix<T>& a) {
     return result;
 }
 
-/// The rows and columns of `a` given by `index`.
+/// The rows and columns of `a` with these indices.
 template <class T>
 SmallMatrix<T> submatrix(const SmallMatrix<T>& a, const std::vector<int>& index) {
     const int n = static_cast<int>(index.size());
@@ -111,8 +111,8 @@ SmallMatrix<T> enlarged(const SmallMatrix<T>& a, int size) {
     return result;
 }
 
-/// S with S^H G S = I for a positive definite G; `good` is true if it loses at most
-/// `implicit_limit` units of round-off per column.
+/// S with S^H G S = I for a positive definite G; `good` is true if S loses at most `implicit_limit`
+/// units of round-off per column.
 template <class T>
 struct Normaliser {
     SmallMatrix<T> s;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Dense algebra on small matrices that are equal on every rank. Implemented with Eigen, in one
-// .cpp for real and one for complex scalars, so that no other file compiles Eigen's templates.
+// Dense algebra on small matrices that are equal on every rank. Implemented with Eigen, in one .cpp
+// for real and one for complex scalars, so that no other file compiles Eigen's dense solvers.
 #pragma once
 
 #include <cmath>

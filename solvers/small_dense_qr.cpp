@@ -15,12 +15,13 @@ namespace quiver {
 namespace {
 
 constexpr std::int64_t piece_bytes = std::int64_t{256} << 10;
-/// The stack of all pieces' R then has at most a quarter of the rows of X.
+/// With at least this many rows of a piece for each column, the stacked R of all pieces have at
+/// most a quarter of the rows of X.
 constexpr std::int64_t least_rows_per_column = 4;
 
-/// Columns of T in vectors of the compiler, padded with zeros. A column v may be a reflector 1 - v
-/// v^H (then v^H v = 2). After each complex v follows i v, because v . a and (i v) . a, as products
-/// of real numbers, are the two parts of v^H a.
+/// Columns of T in SIMD vectors of the compiler, padded with zeros. A column v may represent the
+/// reflector I - v v^H (then v^H v = 2). Each complex v is followed by i v: the dot products of v
+/// and i v with a, taken over real numbers, are the real and imaginary part of v^H a.
 template <class T>
 class Columns {
     using R = real_t<T>;
@@ -158,7 +159,7 @@ class Columns {
         }
         return sum;
     }
-    /// Also writes i times the column after it.
+    /// For complex scalars also updates i v behind column v.
     void divide(int j, R by) {
         for (std::int64_t t = 0; t < length_; ++t) {
             column(j)[t].of /= by;
@@ -173,7 +174,7 @@ class Columns {
     std::vector<Lanes> data_;
 };
 
-/// Columns that are reflected together stay in the first cache.
+/// Number of columns that are reflected together, so few that they stay in the first-level cache.
 constexpr int strip = 4;
 
 /// Returns R, min(rows, n) x n; overwrites the first min(rows, n) columns of X by reflectors.

@@ -11,9 +11,9 @@
 namespace quiver {
 
 /// X = Q R, where R has k = min(rows, n) rows and is upper trapezoidal; then X <- Q M with the k x
-/// n matrix M = `middle(R)`. The identity as M gives Q itself; a caller that combines the R of
-/// several blocks returns its part of their orthonormal factor. Q is orthonormal to a multiple of
-/// eps for every X.
+/// n matrix M = `middle(R)`. If `middle` returns the identity, X becomes Q itself. A caller that
+/// combines the R of several blocks lets `middle` return this block's part of the orthonormal
+/// factor of the stacked R. Q is orthonormal to a multiple of eps for every X.
 ///
 /// X: rows x n in host memory, any number of rows. Pieces of about 256 KiB are factored separately
 /// (on `threads` threads); their stacked R are then factored like a block. Cost: 2 reads and 2

@@ -34,7 +34,7 @@ struct SolveFaults {
     }
 };
 
-/// Construct before the first product of a solve.
+/// Construct an object before the first product of a solve, and call finish() after the last one.
 template <class T>
 class SolveAudit {
   public:

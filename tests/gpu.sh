@@ -14,7 +14,7 @@ quiver_extra_packages=python3-matplotlib
 # Packages are installed only if the configuration fails without them, because GPU machines often have
 # no network.
 options=(-D QUIVER_EIGEN_RIVALS=OFF)
-# The Python that has cupy and torch, which the tests of the Python package use where they are installed.
+# The machine's own Python may have cupy and torch, which the tests of the Python package use if present.
 if python3 -c "import nanobind, numpy, pytest, scipy" 2>/dev/null; then
     options+=(-D QUIVER_PYTHON=ON -D "Python_EXECUTABLE=$(command -v python3)")
 else

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The mutations of mutations.py: a text that occurs once in a file, its replacement, and the tests that notice.
+"""The mutations of mutations.py: a text that occurs once in a file, its replacement, and the tests that must fail.
 
-`file` is the name of a file, with as many folders before it as make it unique. `equivalent` is the reason why no test
-can notice a mutation.
+`file` is the name of a file, preceded by folders if the name alone is not unique. `equivalent` is the reason why no
+test can fail.
 """
 import typing
 
@@ -28,7 +28,7 @@ def missing_copy(*more):
 
 SAVED_AGAIN = [Test("solver_state", "SavedAgain*")]
 
-# The guarantee of multiplicities, and the ten bugs of the first survey that the tests missed.
+# The guarantee of multiplicities, bounds, projections and saved states.
 VERIFICATION = [
     Mutation("chebyshev calls every multiplicity verified", "chebyshev_subspace.cpp",
              "if (*std::max_element(lengths.begin(), lengths.end()) <= short_column) {", "if (true) {",

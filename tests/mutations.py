@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Puts plausible bugs into a copy of the tree, one at a time, and reports those that the tests do not notice.
+"""Injects plausible bugs into a copy of the tree, one at a time, and reports those that no test notices.
 
     cp -a TREE COPY                                  # with a finished build in COPY/build-ci
     python3 tests/mutations.py --tree COPY --state mutations.json --table mutations.md
     python3 tests/mutations.py --check TREE          # every mutation still fits the sources
 
 mutation_table.py lists the mutations. A mutation is killed if one of its tests fails or exceeds its time limit. It
-survives if all of them pass. The state file keeps the results, and a later run continues with the mutations that it
-lacks. --only REGEX selects mutations by name or file, --again repeats those that have a result, --seconds N ends the
+survives if all of them pass. The state file keeps the results, and a later run continues with the mutations without
+a result. --only REGEX selects mutations by name or file, --again repeats those that have a result, --seconds N ends the
 run between two mutations. Each test first has to pass without a mutation.
 
 The script changes the sources of the copy. It refuses the tree that it is part of.
@@ -39,7 +39,7 @@ def sources(tree):
 
 
 def locate(tree, files, mutation):
-    """The path of a mutation's file. Folders in its name, if any, choose among files of one name."""
+    """The path of a mutation's file; None if its name fits no file or several."""
     name = pathlib.PurePosixPath(mutation.file)
     paths = [(path.relative_to(tree).as_posix(), path) for path in files.get(name.name, [])]
     fitting = [path for place, path in paths if place == mutation.file]
@@ -48,7 +48,7 @@ def locate(tree, files, mutation):
 
 
 def test_names(tree):
-    """The names NAME of all quiver_test(NAME ...)."""
+    """The NAME of every quiver_test(NAME ...)."""
     names = set()
     for lists in (tree / "tests").rglob("CMakeLists.txt"):
         names.update(re.findall(r"^quiver_test\((\w+)", lists.read_text(encoding="utf-8"), re.MULTILINE))
@@ -89,14 +89,14 @@ class Runner:
                                 OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
 
     def compile(self, tests):
-        """Builds the tests; returns an empty text or the end of the compiler's output."""
+        """Builds the tests. Returns the end of the compiler's output if that fails, else an empty text."""
         targets = sorted({"test_" + test.target for test in tests})
         done = subprocess.run(["cmake", "--build", str(self.build), "-j", str(self.options.jobs), "--target", *targets],
                               capture_output=True, text=True, check=False)
         return "" if done.returncode == 0 else (done.stdout + done.stderr)[-2000:]
 
     def passes(self, test):
-        """Whether a test passes; its first failure otherwise."""
+        """Returns whether a test passes, and the reason if it does not."""
         program = next(self.build.rglob("test_" + test.target))
         command = [str(program), "--gtest_brief=1", "--gtest_color=no", "--gtest_fail_fast", "--gtest_filter=" + test.filter]
         if test.ranks > 1:
@@ -175,7 +175,7 @@ def summary(mutations, results):
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tree", type=pathlib.Path, help="the copy of the tree that is mutated")
-    parser.add_argument("--check", type=pathlib.Path, help="only test that the table fits this tree")
+    parser.add_argument("--check", type=pathlib.Path, help="only check that every mutation fits this tree")
     parser.add_argument("--build", default="build-ci", help="build folder in the copy (build-ci)")
     parser.add_argument("--state", type=pathlib.Path, default=pathlib.Path("mutations.json"))
     parser.add_argument("--table", type=pathlib.Path, help="where to write the results as Markdown")
@@ -211,7 +211,7 @@ def main():
     def save():
         options.state.write_text(json.dumps(state, indent=1) + "\n", encoding="utf-8")
 
-    # In the order of the files, so that a file that was restored is compiled once with its next mutation.
+    # Sorted by file, so that restoring a file and its next mutation cost one compilation.
     for mutation in sorted(mutations, key=lambda m: m.file):
         known = mutation.name in state["results"] and not options.again
         if known or not re.search(options.only, mutation.name + " " + mutation.file):

@@ -30,7 +30,7 @@ if ! quiver_has_gpu; then
     say "no GPU here: host tests only"
     without+="|gpu"
 fi
-# Open MPI otherwise looks for networks in every process, for 0.2 s each.
+# Without this setting every process of Open MPI looks for networks, which takes 0.2 s.
 export OMPI_MCA_pml=${OMPI_MCA_pml:-ob1}
 cd "$build"
 exec ctest --output-on-failure --no-tests=error --parallel $((2 * quiver_jobs)) --label-exclude "^($without)\$" "$@"

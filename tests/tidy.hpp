@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Read first by clang-tidy only (tests/tidy.sh): replaces features of g++ that clang lacks.
+// tests/tidy.sh includes this file before every source: it declares features of g++ that clang
+// lacks.
 #pragma once
 
 #pragma clang diagnostic ignored "-Wunknown-pragmas"  // GCC ivdep

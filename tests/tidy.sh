@@ -34,7 +34,7 @@ base_commit() {
     fi
 }
 
-# changed_since COMMIT PATTERN...: the changed files that match, those with most new lines first.
+# changed_since COMMIT PATTERN...: prints the changed files that match, those with most new lines first.
 changed_since() {
     local base=$1
     shift
@@ -45,7 +45,7 @@ changed_since() {
     } | sort -k 1,1nr | cut -f 3
 }
 
-# The sources that this configuration compiles; it may omit some.
+# Prints the sources that this configuration compiles.
 compiled_sources() {
     git ls-files --cached --others --exclude-standard '*.cpp' | grep -F -x -f <(
         sed -n "s#^ *\"file\": \"\($quiver_root\|$(pwd -P)\)/\(.*\)\".*#\2#p" \
@@ -82,13 +82,13 @@ check_one() {
 
 if [ "${1:-}" = --changed ]; then
     [[ $tidy$format == *-14*-14 ]] || skip "clang-tidy-14 and clang-format-14 are not installed"
-    git rev-parse --is-inside-work-tree >/dev/null 2>&1 || skip "git knows no history here"
-    # The tests' own build folder has commands for several files at once.
+    git rev-parse --is-inside-work-tree >/dev/null 2>&1 || skip "this folder is not a git work tree"
+    # The build folder of the tests is a unity build: its commands compile several files at once.
     build=$build/tidy
     cmake --preset ci -B "$build" -DCMAKE_UNITY_BUILD=OFF -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON >/dev/null ||
         skip "$build cannot be configured"
     base=$(base_commit) ||
-        skip "the history ends with this commit; git fetch --deepen=1 brings what it changed"
+        skip "the history ends with this commit; git fetch --deepen=1 fetches its parent"
     compiled=$(compiled_sources)
     [ -n "$compiled" ] || skip "$build compiles no source of this folder"
     mapfile -t formatted < <(changed_since "$base" '*.cpp' '*.hpp' '*.cuh')
@@ -106,8 +106,8 @@ fi
 [ ${#formatted[@]} -eq 0 ] || "$format" --dry-run --Werror "${formatted[@]}"
 [ ${#files[@]} -gt 0 ] || { say "clang-tidy: no $what"; exit 0; }
 
-# The host kernels are written for g++, which checks vector operands in assembler only after inlining;
-# clang needs the options below.
+# The host kernels are written for g++, which checks vector operands of inline assembly only after
+# inlining; clang needs the options below.
 arguments="--extra-arg=-include$quiver_root/tests/tidy.hpp
 --extra-arg=-Wno-unknown-warning-option
 --extra-arg=-Wno-sign-conversion"
@@ -122,6 +122,6 @@ status=0
 printf '%s\0' "${files[@]}" | xargs -0 -n 1 -P "$quiver_jobs" bash -c 'check_one "$1"' check \
     2> >(grep -v -E '^[0-9]+ warnings? generated\.$' >&2) || status=1
 if [ -s "$late" ]; then
-    say "no time within $seconds s for: $(sort "$late" | xargs)"
+    say "not checked within $seconds s: $(sort "$late" | xargs)"
 fi
 exit "$status"

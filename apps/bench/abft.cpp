@@ -49,7 +49,7 @@ struct Tally {
     std::int64_t mended = 0;
     std::int64_t redone = 0;
     std::int64_t missed = 0;
-    /// Found, but the result still differs.
+    /// Found, but the result still differs from the right one.
     std::int64_t wrong = 0;
     /// Products without a fault, and those of them that were reported as faulty.
     std::int64_t clean = 0;
@@ -64,7 +64,7 @@ struct Tally {
     bool good() const { return missed == 0 && wrong == 0 && false_alarms == 0; }
 };
 
-/// The largest checksum of Y - exact, divided by its bound.
+/// The largest |checksum of Y - exact| over its bound.
 template <class T>
 double effect(const ProtectedMatrix<T>& a, const std::vector<T>& y, const std::vector<T>& exact) {
     using S = checksum_t<T>;
@@ -87,7 +87,8 @@ double effect(const ProtectedMatrix<T>& a, const std::vector<T>& y, const std::v
     return worst;
 }
 
-/// Runs one product with a fault on this rank, then restores x and the matrix bit by bit.
+/// Runs one product with one injected fault on this rank, then restores x and the matrix bit by
+/// bit.
 template <class T>
 void try_fault(Context& ctx, ProtectedMatrix<T>& guarded, FaultPlace place, BlockView<T> x,
                BlockView<T> y, const std::vector<T>& x_right, const std::vector<T>& right,
@@ -114,7 +115,7 @@ void try_fault(Context& ctx, ProtectedMatrix<T>& guarded, FaultPlace place, Bloc
     // If a corrupted input cannot be repaired, the solver must compute it again; it counts as
     // redone.
     tally.wrong += found && !same && !guarded.outcome().input_lost ? 1 : 0;
-    // A fault that was found also counts as above the bound: its change is at least close to it.
+    // A found fault also counts as above the bound: its change is at least close to the bound.
     tally.above += found || left > visible ? 1 : 0;
     const AbftCounts settled = guarded.counts();
     guarded.audit(ctx);
@@ -153,8 +154,7 @@ Tally inject_faults(Context& ctx, FaultPlace place, std::int64_t faults, std::ui
             right = to_host<T>(ctx, y.view());
         }
         if (place == FaultPlace::input && comm.size() > 1) {
-            break;  // other ranks have multiplied with the corrupted rows; only a solver can repair
-                    // that
+            break;  // other ranks have already used the corrupted rows: only a solver can recover
         }
         try_fault(ctx, guarded, place, x.view(), y.view(), x_right, right, tally);
     }
@@ -391,8 +391,8 @@ struct Report {
     }
 };
 
-/// Throws InputError if the matrix is not Hermitian or too small. If `all_rows` is empty, it gets
-/// the rows of the matrix. Then each entry is divided by the number of ranks.
+/// Throws InputError if the matrix is not Hermitian or too small. If `all_rows` is empty, appends
+/// the number of rows of the matrix. Then divides each entry by the number of ranks.
 void choose_rows(const Comm& comm, const Problem& problem, std::vector<std::int64_t>& all_rows) {
     visit_dtype(choose_scalar(problem, "auto"), [&]<class T>() {
         CsrRows<T> rows = load_problem<T>(comm, problem, 0);
@@ -450,7 +450,8 @@ void time_all_operations(Context& ctx, Plan& plan, const Budget& budget, Report&
         });
     }
     if (left_out > 0) {
-        report.say(fmt::format("\nThe budget left out {}.\n", plural(left_out, "operation")));
+        report.say(fmt::format("\nNot run, because the budget was spent: {}.\n",
+                               plural(left_out, "operation")));
     }
     report.json["operations"] = operations.json();
     report.json["operations_not_run"] = left_out;

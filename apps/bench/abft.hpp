@@ -10,15 +10,17 @@
 
 namespace quiver::apps::bench {
 
-/// Faults are injected for half of the budget; no operation or solve starts once it is spent.
+/// The injection of faults takes at most half of the budget. Once the budget is spent, no further
+/// operation and no further round of solves starts; the first round and the products always run.
 struct AbftBenchOptions : CommonOptions {
     /// A file or gen:NAME,... whose products and solves are timed with and without checks.
     std::string matrix;
-    /// The texts of --scalar, --widths and --rows; empty: "d", "8,32", the rows of the matrix.
+    /// The texts of --scalar, --widths and --rows. Defaults if empty: "d", "8,32", and the number
+    /// of rows of the matrix.
     std::string scalars;
     std::string widths;
     std::string rows;
-    /// Number of faults to inject in all, divided among scalars and places.
+    /// Number of faults to inject in all, divided among scalars, places and ranks.
     std::int64_t faults = 10000;
     std::uint64_t seed = 1;
 };
@@ -27,10 +29,13 @@ struct AbftBenchOptions : CommonOptions {
 /// - faults by scalar and place: products of a 24 x 22 x 20 Laplacian with 8 columns, each with one
 /// flipped bit, compared with the same product without it; also false alarms of clean products,
 /// - times of the protected operations of solvers/abft,
-/// - times of block Lanczos with blocks of 8, as a whole and kernel by kernel.
-/// Works on any number of ranks; each rank has its own faults and blocks. Returns true if no fault
-/// was missed, no alarm was false, and all protected operations gave the same bits as their
-/// kernels. Throws InputError for lists that cannot be parsed.
+/// - times of products with `matrix` and of their checks,
+/// - times of block Lanczos with blocks of 8.
+/// Works on any number of ranks; each rank has its own faults and blocks. Returns true if all of
+/// these hold: every fault above the bound was found; every found fault was repaired, or reported
+/// as a lost input; no clean product was reported as faulty; no solve raised an alarm; all
+/// protected operations gave the expected bits. Throws InputError for invalid options, and for a
+/// matrix that is not Hermitian or too small.
 bool run_abft(const Comm& comm, const AbftBenchOptions& options);
 
 }  // namespace quiver::apps::bench

@@ -130,7 +130,7 @@ ordered_json describe_summary(const Document& document) {
     return lines;
 }
 
-/// Returns `if_null` for null: numbers that are not finite are saved as null.
+/// The number, or `if_null` for null, which stands for numbers that are not finite.
 double number(const ordered_json& json, double if_null = 0) {
     return json.is_null() ? if_null : json.get<double>();
 }

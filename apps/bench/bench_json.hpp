@@ -19,7 +19,7 @@ struct Environment {
     std::string device = "host";
     /// The GPU's name, empty on the host.
     std::string gpu;
-    /// Why --device auto took the host.
+    /// Why --device auto chose the host; otherwise empty.
     std::string device_note;
     double cache_bytes = 0;
     /// Versions of the rivals by name.
@@ -49,7 +49,8 @@ std::string to_json(const Document& document);
 Document read_document(const std::string& path);
 
 /// Merges at least one session into one. If a case and library occur twice, the later result
-/// counts. Throws InputError for sessions of different machines.
+/// counts. Of the cases that were not run only those of the first session are kept. Throws
+/// InputError for sessions of different machines.
 Document merge(const std::vector<Document>& documents);
 
 }  // namespace quiver::apps::bench

@@ -82,7 +82,7 @@ std::string table_head(const Environment& environment, const Ceilings& ceilings)
                           giga(ceilings.read), giga(ceilings.copy), giga(ceilings.scale))
             : fmt::format(
                   "ceilings    read, copy and scale not measured: twice the caches are {:.0f} MB, "
-                  "more than three quarters of the memory left\n",
+                  "more than three quarters of the free memory\n",
                   1e-6 * least_cold_caches * environment.cache_bytes);
     for (const Ceilings::Peak& peak : ceilings.peaks) {
         text += fmt::format("            {} {:.1f} GFLOP/s\n", peak.name, giga(peak.flops));
@@ -146,7 +146,7 @@ std::string not_compared(const Document& document) {
             kernels += known ? "" : (kernels.empty() ? "" : ", ") + kernel;
         }
         if (!kernels.empty()) {
-            text += fmt::format("not there   {} has no {}\n", rival, kernels);
+            text += fmt::format("missing     {} has no {}\n", rival, kernels);
         }
     }
     return text;
@@ -157,7 +157,7 @@ std::string table_foot(const Session& session, double seconds) {
         fmt::format("\n{} in {:.1f} s\n", plural(std::ssize(session.results), "result"), seconds);
     const auto& left = session.not_run;
     if (!left.empty()) {
-        text += fmt::format("not run     {} for want of time (--budget): ",
+        text += fmt::format("not run     {}, no time left (--budget): ",
                             plural(std::ssize(left), "case"));
         for (std::size_t i = 0; i < std::min(left.size(), most_left_out_shown); ++i) {
             text += fmt::format("{}{} {} {}x{} of {} rows{}", i == 0 ? "" : "; ",

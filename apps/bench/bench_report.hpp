@@ -13,19 +13,21 @@ namespace quiver::apps::bench {
 Environment describe_environment(const Context& ctx, const std::string& device_note,
                                  const Rivals& rivals);
 
-/// table_head: environment, ceilings and the head of the table. The next functions: the lines of
-/// each case, and the cases that were not run.
+/// The environment, the ceilings and the head of the table.
 std::string table_head(const Environment& environment, const Ceilings& ceilings);
+/// The line of one result.
 std::string table_row(const Result& result);
+/// The number of results, and the cases that were not run.
 std::string table_foot(const Session& session, double seconds);
 /// One line for each requested library that lacks some of the kernels.
 std::string not_compared(const Document& document);
 
-/// One paragraph for each kernel, scalar, gap between rows, kind of shape (m = n or not) and bound:
-/// - the median and least share of the roofline, and how many results miss their aim,
-/// - how many short blocks are within their limit,
-/// - for each rival the geometric mean of its times over ours, the least ratio and its case, and
-/// the cases that the rival won by more than the noise,
+/// Lines for each kernel, scalar, gap between rows, kind of shape (m = n or not) and kind of block
+/// (short or not):
+/// - for each bound, the median and least percentage of the roofline, and how many results miss
+/// their aim; for short blocks, how many are within their limit,
+/// - for each rival, the geometric mean of its times over ours, the least ratio and its case, and
+/// the cases in which the rival is faster by more than the noise,
 /// - the times of the variants of this library.
 std::string summary(const Document& document);
 

@@ -156,8 +156,7 @@ bool run_blocking(const Comm& comm, const BlockingOptions& options) {
         write_file(options.json, to_json(curves, options, where));
     }
     if (converged < wanted) {
-        fmt::print(stderr,
-                   "quiver: bench: {} of {} have not converged, or not within --budget {:g}\n",
+        fmt::print(stderr, "quiver: bench: {} of {} did not converge or exceeded --budget {:g}\n",
                    wanted - converged, plural(wanted, "solve"), options.budget);
     }
     return converged == wanted;

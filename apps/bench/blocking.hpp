@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// When blocking pays: block Jacobi-Davidson with blocks of 1, 2, 4 and 8 columns.
+// `quiver bench blocking`: block Jacobi-Davidson with blocks of 1, 2, 4 and 8 columns.
 #pragma once
 
 #include <string>
@@ -17,10 +17,10 @@ struct BlockingOptions : CommonOptions {
 };
 
 /// Computes the 10 smallest eigenvalues of each matrix, verified, with residuals of 1e-8 ||A||,
-/// once for each block size that the number of rows allows, after a warm-up of 100 block products.
-/// Writes seconds and numbers of products to a table and to JSON. Returns true if all solves have
-/// converged; otherwise also prints to stderr how many have not. Throws InputError for a matrix
-/// that cannot be solved. Runs on one process.
+/// once for each block size that the number of rows allows. A warm-up of at most 100 block products
+/// precedes each solve. Writes seconds and numbers of products to a table and to JSON. Returns true
+/// if all solves have converged; otherwise prints to stderr how many have not. Throws InputError
+/// for a matrix that cannot be solved. Runs on one process.
 bool run_blocking(const Comm& comm, const BlockingOptions& options);
 
 }  // namespace quiver::apps::bench

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What `quiver bench` times: cases, their order, and their results.
+// The cases that `quiver bench` times, their order, and their results.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@ struct Shape {
     bool operator==(const Shape&) const = default;
 };
 
-/// One row of the table before it is run.
+/// What a row of the table measures.
 struct Case {
     const Kernel* kernel = nullptr;
     Dtype scalar = Dtype::d;
@@ -54,13 +54,15 @@ std::vector<std::int64_t> parse_rows(const std::string& text);
 /// "0,1,3": gaps between rows in this order. Throws InputError.
 std::vector<int> parse_ld_extra(const std::string& text);
 
-/// `count` different shapes with m and n uniform in 1 to 64; the same for the same seed everywhere.
+/// `count` different shapes with m and n uniform in 1 to 64. The same seed gives the same shapes on
+/// every platform.
 std::vector<Shape> random_shapes(int count, std::uint64_t seed);
 /// The shapes of block Gram-Schmidt: a basis of m = 20 .. 400 vectors and a block of n = 1 .. 16.
 std::vector<Shape> gram_schmidt_shapes();
 
-/// Sorts the most informative shapes first: powers of two from 8 outwards, then sums of two powers,
-/// and so on. The results then cover the whole range of widths even if the budget runs out.
+/// Sorts the most informative shapes first: widths that are powers of two from 8 outwards, then
+/// sums of two powers of two, and so on. The results then cover the whole range of widths even if
+/// the budget runs out. The width of m x n is the larger of m and n.
 void order_by_meaning(std::vector<Shape>& shapes);
 
 /// All scalars in the order of reports; h and b belong to kernels of mixed precision.
@@ -77,8 +79,8 @@ enum class Outcome : std::uint8_t {
 
 const char* to_string(Outcome outcome);
 
-/// Names of this library with its default plans, and of its variants, which run the same kernels by
-/// other plans (kernels/tuning.hpp).
+/// Names of this library with its default plans, and of its variants, which run the same kernels
+/// with other plans (kernels/tuning.hpp).
 inline constexpr const char* quiver_name = "quiver";
 inline constexpr const char* model_name = "quiver (model)";
 inline constexpr const char* atomics_name = "quiver (atomics)";
@@ -92,7 +94,7 @@ inline bool is_this_library(const std::string& library) {
 /// ", ld = width + 3"; empty without a gap.
 std::string gap_text(int ld_extra);
 
-/// Medians and quartiles of the seconds of one call.
+/// Seconds of one call: median, quartiles and minimum.
 struct Times {
     double median = 0;
     double lower_quartile = 0;
@@ -100,7 +102,7 @@ struct Times {
     double least = 0;
 };
 
-/// Computes median and quartiles of at least one sample, by linear interpolation between the sorted
+/// Computes the quantiles of at least one sample by linear interpolation between the sorted
 /// samples.
 Times summarise(std::vector<double> seconds);
 
@@ -128,9 +130,10 @@ struct Result {
     std::string ceiling;
     /// The time at that ceiling over the median, in percent; 0 without a ceiling.
     double roofline_percent = 0;
-    /// The time of this rival or variant over ours; 0 for our own results.
+    /// The time of this rival or variant over ours; 0 for our own results and without a
+    /// measurement.
     double ratio = 0;
-    /// A rival's call took so long that it was timed once; its ratio stays out of the mean.
+    /// A rival whose call took so long that it was timed once; its ratio is excluded from the mean.
     bool timed_once = false;
     /// Joules of a call; 0 if they were not measured.
     double joules = 0;

@@ -91,7 +91,7 @@ double measure_traffic(Context& ctx, Timer& timer, Traffic traffic, BlockView<do
     double least = std::numeric_limits<double>::infinity();
     for (int form = 0; form < traffic_forms(ctx, traffic); ++form) {
         if (ctx.place() == Place::device) {
-            seconds(form, 1);  // compiles
+            seconds(form, 1);  // compiles the kernel
         }
         const double found = seconds(form, first_passes);
         if (found < least) {
@@ -110,8 +110,8 @@ double measure_arithmetic(Context& ctx, Timer& timer, Arithmetic arithmetic) {
     std::int64_t steps = 1024;
     const auto work = [&] { flops = run_arithmetic(ctx, arithmetic, steps, results.view().data); };
     timer.time(1, work);
-    // Increase the steps until four times the steps take four times as long: then the arithmetic
-    // dominates, and not threads that wait for a core.
+    // Quadruple the steps until the time grows at least threefold: then the arithmetic dominates,
+    // and not threads that wait for a core.
     double seconds = least_seconds(timer, first_passes, work);
     for (bool grows = false; !(grows && seconds >= arithmetic_seconds) && steps < most_steps;) {
         steps *= 4;
@@ -122,8 +122,8 @@ double measure_arithmetic(Context& ctx, Timer& timer, Arithmetic arithmetic) {
     return flops / std::min(seconds, least_seconds(timer, more_passes, work));
 }
 
-/// Measures the streams: reading and scaling pass over all of `bytes`, copying from one half to the
-/// other.
+/// Measures the streams. Reading and scaling pass over all of `bytes`; copying goes from one half
+/// to the other.
 void measure_streams(Context& ctx, Timer& timer, double bytes, Ceilings& ceilings) {
     constexpr std::int64_t granule = std::int64_t{1} << 16;  // of run_traffic
     const std::int64_t half =

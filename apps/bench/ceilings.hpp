@@ -26,8 +26,9 @@ struct Ceilings {
     std::vector<Peak> peaks;
 
     double of(Traffic traffic) const;
-    /// The highest peak for a scalar: of multiply-adds, for d and z also of the tensor cores. 0 if
-    /// none was measured, and for h and b, since no kernel of these types comes near the peak.
+    /// The highest peak for a scalar: that of multiply-adds, for d and z also that of the tensor
+    /// cores. 0 if none was measured, and for h and b, since no kernel of these types comes near
+    /// the peak.
     double flops(Dtype scalar) const;
 };
 
@@ -44,24 +45,25 @@ inline constexpr double cold_caches = 4;
 /// cold.
 inline constexpr double least_cold_caches = 2;
 
-/// Bytes that operands take by default: well above the caches (cold_caches, and at least 64 MB on
-/// the host and 2 GB on a device), at most a quarter of the memory.
+/// Default size of the operands in bytes: well above the caches (cold_caches times their size, and
+/// at least 64 MB on the host and 2 GB on a device), at most a quarter of the memory.
 double default_operand_bytes(const Context& ctx);
 
 /// Bytes that the operands of one measurement may take: three quarters of the free memory at the
-/// Context's place, on the host also of the address space that this process's limit leaves.
+/// Context's place. On the host the address space that is left under the limit of the process also
+/// counts, if it is less.
 double affordable_bytes(const Context& ctx);
 
 /// Measures the fastest form of each stream and the peaks of all arithmetic at the Context's place
 /// (kernels/ceilings.hpp). A stream passes over `bytes` of operands, or affordable_bytes() if that
-/// is less. It is not measured on less than `least_bytes`, which a cache might hold. Takes a second
-/// or two, longer with caches of gigabytes.
+/// is less. It is not measured with less than `least_bytes`, because a cache might hold so few.
+/// Takes a second or two, longer with caches of gigabytes.
 Ceilings measure_ceilings(Context& ctx, double bytes, double least_bytes);
 
-/// Fills in the rates of a result: the ceiling that limits it, and the share of it that the result
-/// reaches. Without a measured stream, or with operands in a cache, the result has no ceiling. For
-/// `short_rows` also fills in the limit of a call: the roofline's time over 0.9, plus 5
-/// microseconds.
+/// Fills in bytes and flops of a result, the ceiling that limits it, and the percentage of that
+/// ceiling that it reaches. Without a measured stream, or with operands in a cache, the result has
+/// no ceiling. For `short_rows` also fills in the limit of a call: the roofline's time over 0.9,
+/// plus 5 microseconds.
 void hold_against(const Ceilings& ceilings, bool short_rows, Result& result);
 
 }  // namespace quiver::apps::bench

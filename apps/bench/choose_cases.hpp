@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which cases `quiver bench kernels` runs.
+// The cases that `quiver bench kernels` runs.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace quiver::apps::bench {
 
 /// The options that determine the cases.
 struct CaseOptions {
-    /// Lists as parse_kernels() and case.hpp read them; empty: the default of docs/bench.md.
+    /// Lists in the syntax of parse_kernels() and case.hpp; empty: the default of docs/bench.md.
     std::string kernel;
     std::string scalar;
     std::string widths;
@@ -30,14 +30,16 @@ struct CaseOptions {
     std::string tilings;
 };
 
-/// Kernel, scalar, shape and rows of every case, the most informative first. Cases with 0 rows get
-/// theirs from choose_rows(). Throws InputError for options that give no cases.
+/// Kernel, scalar, shape and rows of every case, in the order in which they run. Cases without
+/// given rows have 0 rows, which choose_rows() replaces. Throws InputError for invalid options.
 std::vector<Case> choose_cases(const CaseOptions& options);
 
-/// Fills in rows and nonzeros of cases with a matrix. Collective; throws InputError on all ranks.
+/// Fills in rows and nonzeros of cases with a matrix. Collective; throws InputError on all ranks
+/// for a matrix that is not square, or complex with a real scalar.
 void measure_matrix(const Context& ctx, std::vector<Case>& cases);
 
-/// Gives cases with 0 rows as many rows as make operands of `operand_bytes`.
+/// Gives cases with 0 rows as many rows as make operands of `operand_bytes` times the kernel's size
+/// factor. Rounds all numbers of rows to those that the kernels accept. Skips cases with a matrix.
 void choose_rows(double operand_bytes, std::vector<Case>& cases);
 
 }  // namespace quiver::apps::bench

@@ -4,10 +4,10 @@
 
     python3 apps/bench/cold_start.py --quiver build/apps/quiver --cores 16 --markdown FILE.md
 
-A call is a whole process. The first call starts with an empty QUIVER_CACHE (the pack of the build stays), the second one
-with the kernels that the first has stored there. --cores limits the process to that many cores. --others adds calls with
-another k, other block sizes and another matrix after the second call; the table has the time of the first such call
-minus that of its repetition.
+A call is a whole process. The first call starts with an empty QUIVER_CACHE (the kernel pack of the build remains), the
+second call with the kernels that the first has stored there. The table has the seconds of both, bold if they differ
+by more than --limit. --cores limits a process to that many cores. --others adds a table of calls with another k,
+other block sizes and another matrix: each starts with the kernels of one call with k = 10 and is run twice.
 """
 
 import argparse
@@ -30,7 +30,7 @@ def command(quiver, method, scalar, folder, nx, k=10, extra=()):
     if method in LINEAR:
         return [quiver, "solve", matrix, "--rhs", "random:8", "--method", method, *tail]
     if method == "filter":
-        # A small matrix, because a window that holds few of a large matrix's eigenvalues takes long.
+        # A small matrix, because a window with few of the eigenvalues of a large matrix takes long.
         return [quiver, "eigs", "gen:laplace3d,nx=20", "--window=-0.05:0.15", *tail]
     return [quiver, "eigs", matrix, "-k", str(k), "--method", method, *tail]
 
@@ -77,7 +77,7 @@ def measure(options, folder, report):
 
 
 def other_calls(options, folder, report):
-    """After one call, calls that differ in k, block or matrix: their first time over their second one."""
+    """After one call, times calls that differ in k, block or matrix, twice each."""
     cores = f"{options.first_core}-{options.first_core + options.cores - 1}" if options.cores else None
     table = {}
     for method in [m for m in options.methods.split(",") if m in ("chebyshev", "lanczos", "jd", "lobpcg")]:
@@ -116,9 +116,10 @@ def main():
     parser.add_argument("--methods", default=",".join(EIGEN + LINEAR + ["qr"]))
     parser.add_argument("--scalars", default="s,d,c,z")
     parser.add_argument("--nx", type=int, default=60)
-    parser.add_argument("--cores", type=int, default=0, help="limit of the cores; 0: all")
+    parser.add_argument("--cores", type=int, default=0, help="number of cores of a process; 0: all")
     parser.add_argument("--first-core", type=int, default=0, help="number of the first core of --cores")
-    parser.add_argument("--limit", type=float, default=1, help="seconds above which a difference is bold")
+    parser.add_argument("--limit", type=float, default=1,
+                        help="difference in seconds above which a cell is bold (0.5 for --others)")
     parser.add_argument("--others", action="store_true", help="also calls with other k, block and matrix")
     parser.add_argument("--markdown", help="a file for the table; otherwise it is printed")
     parser.add_argument("--json", help="a file for the seconds")

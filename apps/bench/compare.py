@@ -4,9 +4,9 @@
 
     python3 apps/bench/compare.py --before OLD/apps/quiver --after build/apps/quiver --rounds 3 --markdown FILE.md
 
-Kernels: `quiver bench` of both builds in turn; the ratio is the smallest median of the rounds, after over before.
-Solves: whole commands with --json, after one call that compiles their kernels; the ratio is that of the medians of
-`seconds.solve`. The table states the geometric mean and the worst case of each group.
+Every ratio is after / before. Kernels: `quiver bench` of both builds in turn; the ratio is that of the smallest
+medians of the rounds. Solves: whole commands with --json, after one call that compiles their kernels; the ratio is
+that of the medians of `seconds.solve`. The table states the geometric mean and the worst case of each group.
 """
 
 import argparse
@@ -40,7 +40,7 @@ def run(words, cache):
 
 
 def bench(binary, words, budget, cache, folder, number):
-    """The medians of one run by case; a build from before the subcommands of bench has no word `kernels`."""
+    """The medians of one run by case. Older builds lack the subcommand `kernels` of bench."""
     file = f"{folder}/bench-{number}.json"
     tail = [*words, "--device", "cuda", "--repeat", "11", "--budget", str(budget), "--json", file]
     _, output = run([binary, "bench", "kernels", *tail], cache)
@@ -68,7 +68,7 @@ def solve_seconds(binary, words, cache, folder):
 
 
 def compare_kernels(options, group, folder):
-    """Case -> smallest median (before, after)."""
+    """Maps each case to its smallest medians (before, after)."""
     least = {}
     for words in SWEEPS[group]:
         for turn in range(options.rounds):
@@ -103,7 +103,7 @@ def compare_solves(options, folder):
 
 
 def warm(options, folder):
-    """Fills the caches with the kernels of all cases, all commands at once."""
+    """Fills the caches with the kernels of all cases; all commands run at the same time."""
     waiting = []
     for place, binary in (("before", options.before), ("after", options.after)):
         commands = [[binary, *words] for name, words in SOLVES.items()
@@ -154,8 +154,9 @@ def main():
     parser.add_argument("--scalars", default="s,d,c,z", help="scalars of the solves")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--budget", type=int, default=60, help="seconds of one run of bench")
-    parser.add_argument("--cache", default=tempfile.gettempdir() + "/quiver-compare", help="folder of the kernels of both")
-    parser.add_argument("--warm", action="store_true", help="only fill the caches; the build `none` is omitted")
+    parser.add_argument("--cache", default=tempfile.gettempdir() + "/quiver-compare",
+                        help="folder of the kernel caches of both builds")
+    parser.add_argument("--warm", action="store_true", help="only fill the caches; skips a build given as `none`")
     parser.add_argument("--markdown")
     parser.add_argument("--json")
     options = parser.parse_args()

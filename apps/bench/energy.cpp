@@ -14,7 +14,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr double least_seconds = 0.5;
-/// A counter that stands still this long does not work.
+/// A counter that does not advance for this long is broken.
 constexpr double most_seconds = 5;
 constexpr double batch_seconds = 2e-3;
 
@@ -53,7 +53,7 @@ EnergyMeter::EnergyMeter(const Context& ctx) : ctx_(ctx) {
 double EnergyMeter::joules() const {
     unsigned long long millijoules = 0;
     if (read_(device_, &millijoules) != 0) {
-        throw DeviceError("--energy: the GPU's counter cannot be read any more");
+        throw DeviceError("--energy: the GPU's counter can no longer be read");
     }
     return 1e-3 * static_cast<double>(millijoules);
 }
@@ -67,7 +67,7 @@ double EnergyMeter::joules_a_call(const std::function<void()>& call) const {
     const auto batch =
         static_cast<long>(std::clamp(batch_seconds / std::max(since(first), 1e-7), 1.0, 10'000.0));
     long calls = 0;
-    /// Calls until the counter steps, at least for so many seconds.
+    /// Repeats the call for at least `seconds` and until the counter steps.
     const auto until_step = [&](double seconds) {
         const Clock::time_point begin = Clock::now();
         const double before = joules();
@@ -82,7 +82,7 @@ double EnergyMeter::joules_a_call(const std::function<void()>& call) const {
             calls += batch;
             now = joules();
             if (since(begin) > seconds + most_seconds) {
-                throw UnsupportedError("--energy: the GPU's counter stands still");
+                throw UnsupportedError("--energy: the GPU's counter does not advance");
             }
         } while (now == last || since(begin) < seconds);
         return now;

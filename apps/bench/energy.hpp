@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Joules that a GPU has used, by the counter of NVIDIA's management library. The library is loaded
-// at run time, because its header is not in every toolkit.
+// The energy that a GPU uses, from the counter of NVIDIA's management library. The library is
+// loaded at run time, because its header is not in every toolkit.
 #pragma once
 
 #include <functional>

@@ -7,11 +7,10 @@ with SciPy.
 
 --random N makes N random problems: kind of matrix, size, condition, scalar, wanted eigenvalues and number of ranks are
 drawn from --seed. --data adds every NAME.mtx.gz of a folder that has a NAME.eigs.json with its `smallest` and `largest`
-eigenvalues. A case passes if the command ends with status 0 within --seconds, and every eigenvalue that it reports is
-the wanted one within the tolerance that it states and the error of its digits. For each case that fails, the script
-prints the command that repeats it; --only INDEX --keep FOLDER also keeps the matrix. Long runs can be made in pieces:
---first and --random choose the random cases, and --records FILE adds each case to a file whose cases all appear in the
-table.
+eigenvalues. A case passes if the command converges within --seconds, and every eigenvalue that it reports is the wanted
+one within the stated tolerance and the stated digits. For each case that fails, the script prints the command that
+repeats it; --only INDEX --keep FOLDER also keeps the matrix. Long runs can be made in pieces: --first and --random
+choose the random cases, and --records FILE appends each case to a file; the table then has all cases of the file.
 """
 
 import argparse
@@ -43,7 +42,7 @@ def laplace2d(nx, ny):
 
 
 def with_spectrum(values, random, is_complex):
-    """A dense matrix with these eigenvalues; its eigenvectors are random."""
+    """A dense matrix with these eigenvalues and random eigenvectors."""
     n = len(values)
     q = random.standard_normal((n, n))
     if is_complex:
@@ -53,7 +52,7 @@ def with_spectrum(values, random, is_complex):
     return sparse.csr_array((a + a.conj().T) / 2)
 
 
-# Each kind takes rows, decades of the condition, the random numbers, and whether the matrix is complex.
+# Each kind takes the rows, the decades of the condition number, a random generator, and whether the matrix is complex.
 
 def beam(n, decades, random, is_complex):
     d = second_difference(n)
@@ -168,7 +167,7 @@ def write_matrix(path, a):
 
 
 def wanted(which, k, spectrum):
-    """The wanted ones of all eigenvalues, ascending."""
+    """The wanted eigenvalues of an ascending spectrum, ascending."""
     if which == "smallest":
         return spectrum[:k]
     if which == "largest":
@@ -240,7 +239,7 @@ def data_cases(folder, most_data_rows):
         if known["n"] <= most_data_rows:
             spectrum = np.linalg.eigvalsh(scipy.io.mmread(path).toarray())
             middle = len(spectrum) // 2
-            # Not on an eigenvalue, of which this spectrum has rounding errors.
+            # Keep the limits off the eigenvalues, because the computed spectrum has rounding errors.
             low, high = spectrum[middle] - 1e-7 * norm, spectrum[middle + 10] + 1e-7 * norm
             wishes.append((["--which", f"target:{low:.17g}", "-k", "10"], (f"target:{low:.17g}", 10), spectrum))
             wishes.append(([f"--window={low:.17g}:{high:.17g}"], (low, high), spectrum))
@@ -252,12 +251,12 @@ def data_cases(folder, most_data_rows):
 
 
 def judge(case, report):
-    """What is wrong with a report, or nothing."""
+    """What is wrong with a report; empty if nothing."""
     if not report["converged"]:
         return "not converged: " + report["message"]
     values = np.array(report["eigenvalues"], dtype=float)
     select, spectrum = case.select
-    # LAPACK's and the command's rounding.
+    # The tolerance, and the rounding errors of LAPACK and of the command.
     slack = (report["tolerance"] + 50 * EPS[case.scalar]) * case.norm
     if isinstance(select[0], str):
         expected = wanted(*select, spectrum)
@@ -282,7 +281,7 @@ def judge(case, report):
         if abs(value - exact) > abs(value) * 10.0**-digits + 50 * 2.0**-52 * case.norm:
             return f"{value:.17g} is said to have {digits} digits, but {exact:.17g} is exact"
     if np.max(np.abs(nearest - values), initial=0) > slack:
-        return "a reported value is no eigenvalue"
+        return "a reported value is not an eigenvalue"
     return ""
 
 
@@ -292,7 +291,7 @@ def processor_seconds():
 
 
 def run(case, quiver, mpiexec, limit, clock):
-    """The record of a case: its wall seconds, the processor seconds of a rank, and what is wrong."""
+    """Runs a case. Its record has the wall seconds, the processor seconds per rank, and what is wrong."""
     tail = ["eigs", case.path, *case.options, "--device", "host"]
     command = [*(shlex.split(mpiexec) + [str(case.ranks)] if case.ranks > 1 else []), quiver, *tail]
     environment = dict(os.environ, OMP_NUM_THREADS=str(max(1, 2 // case.ranks)) if clock == "wall" else "1")
@@ -300,7 +299,7 @@ def run(case, quiver, mpiexec, limit, clock):
               "command": shlex.join(command), "method": "", "stated": False, "wrong": ""}
     wall, cpu = time.monotonic(), processor_seconds()
     most = int(12 * limit)
-    # A process that uses more is killed; the wall time of a busy machine says nothing.
+    # --clock cpu kills a process by its processor time, because the wall time of a busy machine says nothing.
     settings = ({"timeout": most} if clock == "wall" else
                 {"timeout": 20 * most, "preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_CPU, (most, most))})
     try:
@@ -317,7 +316,7 @@ def run(case, quiver, mpiexec, limit, clock):
     else:
         report = json.loads(done.stdout)
         record["method"] = report["method"]
-        # Without a verification, or with a larger tolerance than asked for.
+        # The result is not verified, or has a larger tolerance than requested, and says so.
         record["stated"] = report["tolerance_raised"] or report["multiplicity"] != "verified"
         record["wrong"] = judge(case, report)
         if not record["wrong"] and record[clock] > limit:
@@ -335,7 +334,7 @@ def processor():
 
 
 def table(records, clock):
-    """Markdown lines: a row for each kind of matrix, then the sums."""
+    """Markdown lines: a row for each kind of matrix, then a row for all."""
     lines = ["| matrix | cases | right and verified | right at a stated tolerance | failed | median s | largest s | "
              "methods |", "|---|---|---|---|---|---|---|---|"]
     kinds = dict.fromkeys(record["name"].split()[0] for record in records)
@@ -357,16 +356,17 @@ def main():
     parser.add_argument("--mpiexec", default="mpiexec --oversubscribe -n", help="the number of ranks follows")
     parser.add_argument("--data", help="folder of NAME.mtx.gz and NAME.eigs.json")
     parser.add_argument("--data-rows", type=int, default=2100,
-                        help="up to so many rows also targets, a window, both ends and half of all eigenvalues")
+                        help="matrices of --data with at most this many rows also get targets, a window, both ends and "
+                             "half of all eigenvalues")
     parser.add_argument("--random", type=int, default=300, help="number of random cases")
     parser.add_argument("--first", type=int, default=0, help="index of the first random case")
-    parser.add_argument("--records", help="file of the cases of earlier runs, to which these are added")
+    parser.add_argument("--records", help="file with the cases of earlier runs; appends the new ones")
     parser.add_argument("--smallest", type=int, default=3, help="least rows of random matrices")
     parser.add_argument("--largest", type=int, default=2000, help="most rows of random matrices")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=5, help="limit of a case")
     parser.add_argument("--clock", choices=["wall", "cpu"], default="wall",
-                        help="cpu: the processor time of a rank with one thread, for a busy machine")
+                        help="cpu: limits and reports the processor time of a rank with one thread, for busy machines")
     parser.add_argument("--only", type=int, help="one random case, by its index")
     parser.add_argument("--keep", help="folder for the matrices; otherwise they are removed")
     parser.add_argument("--markdown", help="also write the results to this file")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The interface of a timed kernel: its costs, its operands, its reference. Each kernel has a file
-// in kernels/ and a line in kernel_table.cpp.
+// The interface of a timed kernel: its cost, its operands and its reference. Each kernel has a file
+// in kernels/, whose list kernel_table.cpp appends to the table.
 #pragma once
 
 #include <algorithm>
@@ -26,21 +26,22 @@ namespace quiver::apps::bench {
 using AnyBlock = std::variant<BlockView<float>, BlockView<double>, BlockView<std::complex<float>>,
                               BlockView<std::complex<double>>>;
 
-/// The operands of one case, in so many sets that together they exceed a number of bytes: calls
-/// that use the sets in turn then find none of them in a cache.
+/// The operands of one case, in enough sets that together they exceed a given number of bytes:
+/// calls that use the sets in turn then find none of them in a cache.
 class Workload {
   public:
     virtual ~Workload() = default;
     virtual std::int64_t sets() const = 0;
-    /// Sets outputs to NaN, and operands that a call updates to their first values.
+    /// Sets outputs to NaN, and operands that a call updates to their initial values.
     virtual void reset() = 0;
-    /// For kernels that destroy their inputs: the number of calls in a row that find intact inputs,
-    /// over all sets. restore(), which is never timed, restores all inputs.
+    /// The number of successive calls, over all sets, that find intact inputs; limited for kernels
+    /// that overwrite their inputs. restore(), which is never timed, restores all inputs.
     virtual std::int64_t most_calls() const { return std::numeric_limits<std::int64_t>::max(); }
     virtual void restore() {}
-    /// One call of this library; its results stay in the Context's place.
+    /// One call of this library. Its results stay in the Context's place, unless the operation
+    /// returns them in host memory.
     virtual void run(std::int64_t set) = 0;
-    /// Whether the rival has this operation; also prepares what the rival needs beside the
+    /// Whether the rival has this operation. Also prepares what the rival needs in addition to the
     /// operands.
     virtual bool has(Rival&) { return false; }
     /// One call of the rival on the same operands.
@@ -79,19 +80,19 @@ class Kernel {
     virtual std::int64_t default_rows(const Case& c, double bytes) const {
         return std::max(static_cast<std::int64_t>(bytes / row_bytes(c)), std::int64_t{1});
     }
-    /// Whether few rows mean little work. Such cases are compared with a time instead of the
-    /// roofline.
+    /// Whether few rows mean little work. Short blocks of such kernels are compared with a limit in
+    /// seconds instead of the roofline.
     virtual bool few_rows_are_short() const { return true; }
     /// The nearest number of rows that the kernel accepts: at most `rows`, or the kernel's minimum.
     virtual std::int64_t round_rows(std::int64_t rows) const { return rows; }
-    /// Factor of the default size of the operands: less than 1 if preparing them takes long.
+    /// Factor on the default size of the operands: less than 1 if preparing them takes long.
     virtual double size_factor() const { return 1; }
     /// Prepares the operands; all sets together have at least `least_bytes`. Throws MemoryError.
     virtual std::unique_ptr<Workload> prepare(Context& ctx, const Case& c,
                                               double least_bytes) const = 0;
 };
 
-/// All kernels, in the order in which `quiver bench all` takes them.
+/// All kernels, in the order in which `quiver bench kernels all` runs them.
 std::span<const Kernel* const> all_kernels();
 /// "tsmm", "tsmttsm,tsmm", "all". Throws InputError that names the kernels.
 std::vector<const Kernel*> parse_kernels(const std::string& text);

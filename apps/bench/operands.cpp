@@ -60,7 +60,7 @@ void PeriodicBlock<T>::refill() {
     refill(all());
 }
 
-/// Fills one period at random, then copies the filled rows, which doubles their number each time.
+/// Fills one period with random numbers, then doubles the number of filled rows by copies.
 template <class T>
 void PeriodicBlock<T>::refill(BlockView<T> other) const {
     std::int64_t filled = std::min(period, other.rows);

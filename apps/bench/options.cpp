@@ -14,7 +14,7 @@ namespace quiver::apps::bench {
 void check_common(const Comm& comm, const CommonOptions& options) {
     if (options.repeat < 3) {
         throw InputError(
-            fmt::format("--repeat {}: quartiles take at least 3 samples", options.repeat));
+            fmt::format("--repeat {}: quartiles need at least 3 samples", options.repeat));
     }
     if (!(options.budget > 0 && std::isfinite(options.budget))) {
         throw InputError(fmt::format("--budget {}: a number of seconds above 0", options.budget));
@@ -28,7 +28,7 @@ void check_common(const Comm& comm, const CommonOptions& options) {
     if (!options.markdown.empty()) {
         if (!options.json.empty() && same_output(options.markdown, options.json)) {
             throw InputError(
-                fmt::format("--markdown {}: the results go to that file", options.markdown));
+                fmt::format("--markdown {}: --json writes to the same file", options.markdown));
         }
         check_writable(options.markdown, "--markdown");
     }

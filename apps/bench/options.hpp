@@ -19,11 +19,12 @@ struct CommonOptions {
     /// Files to write; empty: none.
     std::string json;
     std::string markdown;
-    /// The command line without names of files, for reports.
+    /// The command line without file names, for reports.
     std::string command;
 };
 
-/// Throws InputError for numbers out of range and, on rank 0, for files that cannot be written.
+/// Throws InputError for numbers out of range and, on rank 0, for files that cannot be written or
+/// are the same.
 void check_common(const Comm& comm, const CommonOptions& options);
 
 /// Throws InputError on several ranks.

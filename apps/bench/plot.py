@@ -6,10 +6,10 @@
     quiver bench summary a.json b.json --json both.json && python3 apps/bench/plot.py both.json --svg both.svg
     python3 apps/bench/plot.py blocking.json --svg blocking.svg
 
-The SVG page has a chart for each kernel, scalar and gap between rows: percent of the roofline over the width
-of square shapes, over flops per byte of other shapes, and the time of a call over the rows of a shape with
-three or more numbers of rows. The Markdown page has machine, versions, commands, ceilings, the summary and
-all numbers. Charts need matplotlib (Debian: python3-matplotlib).
+The SVG page has up to three charts for each kernel, scalar and gap between rows: percent of the roofline over
+the width for square shapes, percent of the roofline over flops per byte for other shapes, and the time of a call
+over the rows for shapes with three or more numbers of rows. The Markdown page has the machine, the versions, the
+commands, the ceilings, the summary and all numbers. Charts need matplotlib (Debian: python3-matplotlib).
 """
 import argparse
 import json
@@ -35,7 +35,7 @@ MARKERS = "os^D"
 
 
 class BadInput(Exception):
-    """Not a file that this script draws."""
+    """The input cannot be drawn."""
 
 
 def plural(count, noun):
@@ -54,8 +54,8 @@ def read(path):
         return session
     if not known or session.get("schema") != 5:
         raise BadInput(
-            f"{path}: not written by quiver bench kernels, reproduce, summary or blocking; a session of schema 2 "
-            "is written anew by quiver bench summary OLD.json --json NEW.json"
+            f"{path}: not written by quiver bench kernels, reproduce, summary or blocking; to convert a session "
+            "of schema 2: quiver bench summary OLD.json --json NEW.json"
         )
     return session
 
@@ -137,7 +137,7 @@ def markdown_head(session):
 
 
 def markdown_runs(session):
-    """The commands, each once, and the ceilings of each run that has results."""
+    """The commands without repetition, and the ceilings of each run that has results."""
     used = [session["runs"][index] for index in sorted({result["run"] for result in session["results"]})]
     commands = dict.fromkeys(run["command_line"] for run in used if run["command_line"])
     text = "".join(f"    {command}\n" for command in commands) + ("\n" if commands else "")
@@ -155,7 +155,7 @@ def markdown_findings(session):
             name = "{kernel} {scalar} {m}x{n}, {rows} rows".format(**result) + gap_text(result["ld_extra"])
             text += f"\nFailed: {name}, {result['library']}: {result['message']}.\n"
     left = len(session["not_run"])
-    return text + (f"\nNot run for want of time: {plural(left, 'case')}.\n" if left else "")
+    return text + (f"\nNot run, no time left: {plural(left, 'case')}.\n" if left else "")
 
 
 def bold_if(condition, text):
@@ -187,7 +187,7 @@ def own_cells(result, two_widths, has_limits):
 
 
 def other_cells(session, result):
-    """The columns of a rival or of a variant, which may lack the case."""
+    """The columns of a rival or of a variant; empty if it lacks the case."""
     if result is None:
         return ["", ""]
     is_rival = not result["library"].startswith("quiver")
@@ -223,8 +223,8 @@ def markdown_table(session, key, group):
 def markdown(session):
     tables = "".join(markdown_table(session, key, group) for key, group in groups_of(session))
     legend = (
-        "\nTimes are medians of a call. Ratio: the other's time over quiver's. **Bold**: below the aim, over the "
-        f"limit, or a ratio below {session['least_ratio']}.\n"
+        "\nTimes are medians of a call. Ratio: time of the rival or variant over quiver's. **Bold**: below the aim, "
+        f"over the limit, or a ratio below {session['least_ratio']}.\n"
     )
     return markdown_head(session) + markdown_runs(session) + markdown_findings(session) + legend + tables
 
@@ -233,7 +233,7 @@ def markdown(session):
 
 
 def libraries_of(group):
-    """This library last, so that it lies on top."""
+    """All libraries, ours last, so that it is drawn on top."""
     names = dict.fromkeys(result["library"] for result in group)
     return sorted(names, key=lambda name: name == "quiver")
 
@@ -252,7 +252,7 @@ def add_series(ax, points, library, line="-", marker=None):
 
 
 def log_ticks(axis):
-    """Ticks at 1, 2 and 5 times the powers of ten where these alone are few."""
+    """Ticks at powers of ten; on a short axis also at 2 and 5 times these."""
     from matplotlib import ticker
 
     low, high = axis.get_view_interval()
@@ -293,7 +293,7 @@ def intensity_chart(ax, session, group):
 
 
 def rows_chart(ax, _session, group):
-    """Time over rows: a marker for each shape, and below our times what the roofline would take."""
+    """Time over rows: a marker for each shape, and the time of the roofline below ours."""
     microseconds = lambda r: 1e6 * r["seconds"]["median"]
     shapes = sorted({(r["m"], r["n"]) for r in group})
     ax.set(xscale="log", yscale="log", xlabel="rows", ylabel="time of a call, us")
@@ -320,7 +320,7 @@ def rows_chart(ax, _session, group):
 
 
 def charts_of(session):
-    """Rows of a page: each a list of (title, how to draw, results)."""
+    """The rows of a page. A row is a list of charts: (title, drawing function, results)."""
     by_kernel = {}
     for key, group in groups_of(session):
         counts = {}
@@ -350,7 +350,7 @@ def caption_of(session):
 
 
 def blocking_charts(run):
-    """Seconds and columns multiplied over those of block 1, a line a matrix."""
+    """Charts of seconds and of multiplied columns, relative to block 1, with a line for each matrix."""
 
     def over_block_1(field):
         def draw(ax, _run, results):
@@ -383,7 +383,7 @@ def draw_svg(session, rows, caption, path):
     except ImportError:
         raise BadInput("--svg needs matplotlib (Debian: python3-matplotlib)") from None
     matplotlib.use("svg")
-    # Text stays text, and the same results make the same file.
+    # Keep text as text, and write the same file for the same results.
     matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "quiver", "font.size": 8})
     from matplotlib import pyplot
 
@@ -410,7 +410,7 @@ def draw_svg(session, rows, caption, path):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("file", metavar="FILE.json", help="what quiver bench has written with --json")
+    parser.add_argument("file", metavar="FILE.json", help="a file that quiver bench has written with --json")
     parser.add_argument("--svg", metavar="FILE", help="draw the charts to this file")
     parser.add_argument("--markdown", metavar="FILE", help="write the page to this file")
     options = parser.parse_args()

@@ -28,8 +28,7 @@ namespace {
 constexpr std::int64_t dense_order = 4000;
 constexpr int most_batched_order = 64;
 constexpr int least_samples = 3;
-/// A sample consists of so many calls that it takes sample_seconds. After most_seconds no more
-/// samples are taken.
+/// A sample has as many calls as take sample_seconds. After most_seconds no more samples are taken.
 constexpr double sample_seconds = 1e-3;
 constexpr double most_seconds = 1;
 
@@ -40,7 +39,8 @@ void add_bits(Bits& bits, const void* data, std::size_t bytes) {
     bits.insert(bits.end(), first, first + bytes);
 }
 
-/// Adds the parity of an array in the Context's place. Any change of at most two words changes it.
+/// Appends the parity of an array in the Context's place. Any change of one or two words changes
+/// the parity.
 void add_parity(Context& ctx, Bits& bits, const void* data, std::size_t bytes) {
     std::vector<std::uint64_t> numbers(static_cast<std::size_t>(parity_pieces(bytes)) *
                                        parity_numbers);
@@ -58,15 +58,15 @@ void add_parity(Context& ctx, Bits& bits, const BlockView<const T>& block) {
 /// One operation: its plain kernel, and its protected form for both modes.
 struct Operation {
     OperationTimes times;
-    /// Restores the first values of operands that a call overwrites.
+    /// Restores the initial values of operands that a call overwrites.
     std::function<void()> reset;
     std::function<void()> kernel;
-    /// Produces the bits that the protected operation must produce, if the kernel's bits may
+    /// Computes the bits that the protected operation must produce, if the kernel's bits may
     /// differ.
     std::function<void()> expected = {};
     std::function<void(OperationGuard&)> guarded;
     std::function<Bits()> result;
-    /// True if every call needs the first values of its operands.
+    /// True if every call needs the initial values of its operands.
     bool resets = false;
 };
 
@@ -245,7 +245,7 @@ void add_block_operations(Context& ctx, std::int64_t rows, int n, auto&& run) {
     });
 }
 
-/// One dense matrix for all widths, protected in both modes.
+/// Times products with one dense matrix, protected in both modes, for all widths.
 template <class T>
 void add_dense_products(Context& ctx, std::int64_t order, std::span<const int> widths, auto&& run) {
     std::optional<BlockVector<T>> a;
@@ -290,7 +290,8 @@ void add_dense_products(Context& ctx, std::int64_t order, std::span<const int> w
     }
 }
 
-/// Random matrices, diagonally dominant; Cholesky reads only their lower triangles.
+/// Times LU and Cholesky of random matrices, diagonally dominant; Cholesky reads only their lower
+/// triangles.
 template <class T>
 void add_batches(Context& ctx, std::int64_t count, int n, auto&& run) {
     std::optional<BlockVector<T>> inputs;

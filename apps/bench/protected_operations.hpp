@@ -21,7 +21,7 @@ struct OperationCases {
     std::vector<int> widths;
     /// Rows of the blocks, on each rank.
     std::vector<std::int64_t> rows;
-    /// Samples of each operation, at least 3; slow operations get 3.
+    /// Samples of each operation, at least 3. Slow operations get fewer, but also at least 3.
     int samples = 20;
 };
 
@@ -36,16 +36,16 @@ struct OperationTimes {
     int n = 0;
     /// Median seconds of one call on the slowest rank: the kernel, `detect`, `correct`.
     std::array<double, 3> seconds{};
-    /// True if on all ranks both modes gave the same bits as the kernel and reported no fault.
+    /// True if on all ranks both modes gave the expected bits and reported no fault.
     bool good = true;
 };
 
 /// Times tsmm, tsmm with known checksums of X, axpby, tsmttsm, tsmm_gram (timed against the fused
 /// kernel; bits compared with tsmm and tsmttsm), mtsm by a matrix of 4000 rows and columns, and LU
-/// and Cholesky of 10,000 matrices (100,000 on a GPU) of orders up to 64. The last three are
-/// smaller where blocks have fewer rows. Small matrices are in host memory, as in the solvers.
-/// Calls show() after each operation. Returns the number of operations that the budget left out.
-/// Collective.
+/// and Cholesky of 10,000 matrices (100,000 on a GPU) of those widths that are at most 64. If the
+/// blocks have fewer rows, the matrix of mtsm and the number of factored matrices shrink to that
+/// number. Small matrices are in host memory, as in the solvers. Calls show() after each operation.
+/// Returns the number of operations that did not start because the budget was spent. Collective.
 int time_operations(Context& ctx, const OperationCases& cases, const Budget& budget,
                     const std::function<void(const OperationTimes&)>& show);
 

@@ -33,7 +33,7 @@ constexpr int right_hand_sides = 8;
 constexpr int qr_columns = 32;
 constexpr std::array modes{AbftMode::off, AbftMode::detect, AbftMode::correct};
 
-/// The time of one solve, and the counts of its checks.
+/// The steps and the outcome of one solve.
 struct Solve {
     std::int64_t steps = 0;
     bool converged = false;
@@ -48,7 +48,7 @@ struct Method {
 struct Row {
     std::string method;
     std::int64_t steps = 0;
-    /// The least of all rounds.
+    /// The least seconds of all rounds, by mode.
     double seconds[modes.size()] = {};
     bool good = true;
     double ratio(std::size_t mode) const { return seconds[mode] / seconds[0]; }
@@ -65,8 +65,8 @@ Window window_of(const std::string& spec, int count) {
     return {0, next == spectrum.end() ? last * 1.01 : (last + *next) / 2};
 }
 
-/// The matrix, and what the methods share. `guarded` is a second copy of the matrix: its products
-/// check their indices.
+/// The methods and their operands. `guarded` is a second copy of the matrix, whose products check
+/// their indices.
 class Methods {
   public:
     Methods(Context& ctx, const std::string& spec, SparseMatrix<double>& a,
@@ -154,7 +154,8 @@ class Methods {
     LinearWorkspace<double> workspace_;
 };
 
-/// The methods with these names, or all if there are none. Throws InputError for an unknown name.
+/// The methods named in `words`, or all methods if `words` is empty. Throws InputError for an
+/// unknown name.
 std::vector<Method> chosen(std::vector<Method> all, const std::vector<std::string>& words) {
     if (words.empty()) {
         return all;
@@ -263,7 +264,8 @@ bool run_protection(const Comm& comm, const ProtectionOptions& options) {
                                    {"outcome", row.good ? "passed" : "incorrect"}});
     }
     if (left_out > 0) {
-        say(fmt::format("\nThe budget left out {}.\n", plural(left_out, "method")));
+        say(fmt::format("\nNot run, because the budget was spent: {}.\n",
+                        plural(left_out, "method")));
     }
     json["methods_not_run"] = left_out;
     if (!options.json.empty()) {

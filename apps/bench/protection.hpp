@@ -14,15 +14,14 @@ namespace quiver::apps::bench {
 struct ProtectionOptions : CommonOptions {
     /// The matrix is gen:laplace3d,nx=...
     std::int64_t nx = 40;
-    /// A list of methods; empty: all.
+    /// A list of method names; empty: all methods.
     std::string methods;
 };
 
 /// Prints the table of costs of docs/abft.md. After one solve that is not timed, every round times
 /// each eigensolver, each linear solver and `qr` without protection, with `detect` and with
-/// `correct`; the table has the medians over the rounds. Works on any number of ranks. Returns true
-/// if all solves have converged and raised no alarm. Throws InputError for lists that cannot be
-/// parsed.
+/// `correct`; the table has the least times of all rounds. Works on any number of ranks. Returns
+/// true if all solves have converged and raised no alarm. Throws InputError for invalid options.
 bool run_protection(const Comm& comm, const ProtectionOptions& options);
 
 }  // namespace quiver::apps::bench

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sweeps of published figures, and a comparison of published values with ours.
+// The sweeps of published figures, and tables that compare published values with ours.
 #pragma once
 
 #include <string>
@@ -11,11 +11,11 @@ namespace quiver::apps::bench {
 
 /// The cases of "ernst2020" (Ernst, Hager, Thies, Wellein, IJHPCA 2020), "tsm2x2021" (Rivera et
 /// al., JPDC 151, 2021), "tang2021" (Tang et al., IJNC 11(2), 2021) or "haidar2018" (Haidar et al.,
-/// IEEE TPDS 29(5), 2018); papers/ has a file for each. Omits cases with more than sixteen times
-/// `operand_bytes`. Throws InputError for an unknown name.
+/// IEEE TPDS 29(5), 2018); papers/ has a file for each. Omits cases that move more than sixteen
+/// times `operand_bytes`, except the first case. Throws InputError for an unknown name.
 std::vector<Case> cases_of(const std::string& paper, double operand_bytes);
 
-/// One line for each published number and our own.
+/// A table with one line for each published number and ours; empty for an unknown paper.
 std::string compare_with(const std::string& paper, const Session& session);
 
 }  // namespace quiver::apps::bench

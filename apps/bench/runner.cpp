@@ -15,7 +15,7 @@ namespace quiver::apps::bench {
 namespace {
 
 constexpr int fewest_samples = 3;
-/// Shorter calls are timed together, because of the clock's resolution.
+/// A sample has several calls if one takes less than this, because of the clock's resolution.
 constexpr double least_sample_seconds = 2e-4;
 constexpr double most_calls_per_sample = 1000;
 
@@ -77,7 +77,7 @@ class Attempt {
         });
     }
 
-    /// Takes the last sample, into outputs filled with NaN, and checks these.
+    /// Resets the outputs to NaN, takes the last sample, and checks its results.
     void finish() {
         guarded([&] {
             workload_.reset();
@@ -170,7 +170,7 @@ Result failure(const Case& c, const char* what) {
 std::vector<Result> measure(Context& ctx, const Case& c, Workload& workload,
                             const std::vector<Contender>& contenders, const MeasureOptions& options,
                             const Budget& budget) {
-    // Optionals that stay in place, because a timer holds events and cannot be moved.
+    // Constructed in place, because a timer holds events and cannot be moved.
     std::vector<std::optional<Attempt>> attempts(contenders.size());
     for (std::size_t i = 0; i < contenders.size(); ++i) {
         attempts[i].emplace(ctx, c, workload, contenders[i]);

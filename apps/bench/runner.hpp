@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Runs cases one after the other until the budget is spent.
+// Measures cases one after the other until the budget is spent.
 #pragma once
 
 #include <chrono>
@@ -14,7 +14,7 @@
 
 namespace quiver::apps::bench {
 
-/// Seconds that may be spent since the construction.
+/// A limit on the seconds since the construction.
 class Budget {
   public:
     explicit Budget(double seconds) : seconds_(seconds) {}
@@ -31,8 +31,8 @@ class Budget {
 struct MeasureOptions {
     /// Samples of a case; fewer, but at least 3, once the budget is spent.
     int repeat = 20;
-    /// All operand sets together have at least this many bytes if the memory allows it. With less
-    /// than half of them, operands count as in a cache.
+    /// All operand sets together have at least this many bytes if the memory allows it. Operands of
+    /// less than half as many bytes count as in a cache.
     double least_bytes = 0;
     /// The least number of calls timed together; fewer if they would take longer than
     /// most_sample_seconds.
@@ -40,10 +40,10 @@ struct MeasureOptions {
     double most_sample_seconds = 0.1;
     /// A rival whose first call takes longer is timed once.
     double slow_seconds = 1;
-    /// A contender that has taken longer gets no more than 3 samples.
+    /// Once a contender has taken longer, it gets no further samples beyond its third.
     double most_seconds = 2;
-    /// Also measure this library by the plans of its model alone, and with a reduction by atomics,
-    /// if the kernel has these variants.
+    /// Also measure variants of this library, if the kernel has them: plans of the model alone, and
+    /// a reduction by atomics.
     bool model = false;
     bool atomics = false;
     /// Settings of sparse products to time as well, see PlanChoice::sparse.
@@ -58,15 +58,15 @@ struct Contender {
     std::function<void(std::int64_t set)> run;
 };
 
-/// Warms up, takes interleaved samples of all contenders, and checks the results of each one's last
-/// timed calls. Returns one result for each contender; the first is ours. Never throws: an
-/// exception of a contender becomes the message of its result.
+/// Warms up, takes interleaved samples of all contenders, and checks the results of the last timed
+/// calls of each contender. Returns one result for each contender; the first is ours. Never throws:
+/// an exception of a contender becomes the message of its result.
 std::vector<Result> measure(Context& ctx, const Case& c, Workload& workload,
                             const std::vector<Contender>& contenders, const MeasureOptions& options,
                             const Budget& budget);
 
 /// Prepares the operands of a case and measures this library, the requested variants and all rivals
-/// that have the operation.
+/// that have the operation. If the operands cannot be prepared, returns one failed result.
 std::vector<Result> run_case(Context& ctx, const Case& c, Rivals& rivals,
                              const MeasureOptions& options, const Budget& budget);
 
@@ -74,10 +74,10 @@ std::vector<Result> run_case(Context& ctx, const Case& c, Rivals& rivals,
 struct Run {
     std::string date;
     Ceilings ceilings;
-    /// The rivals, and the variants of this library.
+    /// The names of the rivals and of the variants of this library that were measured.
     std::vector<std::string> rivals;
     double seconds = 0;
-    /// The command line without the names of files.
+    /// The command line without file names.
     std::string command = {};
 };
 
@@ -91,12 +91,12 @@ struct Session {
     bool any(Outcome outcome) const;
     /// Whether a case has been measured in a run with all of these rivals.
     bool has(const Case& c, const std::vector<std::string>& rivals) const;
-    /// Adds the results of one case in the current run, replacing older ones.
+    /// Adds the results of one case in the current run, and removes all older results of that case.
     void add(std::vector<Result> fresh);
 };
 
-/// Adds results to the session: always the first case, then cases until the budget is spent. `show`
-/// gets the results of each case as soon as they are known.
+/// Runs the first case always, and the others until the budget is spent, and adds their results to
+/// the session. Calls show() with the results of each case as soon as they are known.
 void run_all(const std::vector<Case>& cases, const Budget& budget,
              const std::function<std::vector<Result>(const Case&)>& run,
              const std::function<void(const std::vector<Result>&)>& show, Session& session);

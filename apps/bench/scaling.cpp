@@ -24,7 +24,7 @@ namespace quiver::apps::bench {
 namespace {
 
 constexpr int most_modelled = 1024;
-/// The shortest chain with enough rows for a solver that restarts.
+/// The shortest spin chain with enough rows for a solver that restarts.
 constexpr int least_length = 8;
 
 /// A Comm of the first ranks of another Comm.
@@ -50,8 +50,8 @@ class FirstRanks {
 /// The matrices of one family.
 struct Family {
     std::string name;
-    /// strong: the same matrix for all numbers of ranks. weak: by the number of ranks, matrices of
-    /// the same size per rank; empty if no matrix has that size.
+    /// strong: one matrix for all numbers of ranks. weak: by the number of ranks, matrices of the
+    /// same size per rank, without an entry if no matrix has that size.
     std::string strong;
     std::map<int, std::string> weak;
 };
@@ -100,7 +100,7 @@ const ScalingPoint* find(const Measured& measured, const std::string& matrix, in
     return found == measured.points.end() ? nullptr : &*found;
 }
 
-/// The work per rank and second, divided by that of the first point.
+/// The work per rank and second, divided by that on one rank.
 double efficiency(double amount, double seconds, int ranks, double first_amount,
                   double first_seconds) {
     return amount / (seconds * ranks) / (first_amount / first_seconds);
@@ -201,13 +201,13 @@ std::string tables(const Measured& measured, const std::vector<Family>& families
         text += "failed: " + failure + "\n";
     }
     if (!measured.complete) {
-        text += "the budget left cases out\n";
+        text += "some cases did not run: the budget was spent\n";
     }
     return text;
 }
 
-/// The model's predictions for more ranks than there are: the Laplacian, with rows in their given
-/// order.
+/// The model's predictions for more ranks than were measured: the Laplacian, with rows in their
+/// given order.
 std::string extrapolation(const Measured& measured, const ScalingOptions& options, int ranks) {
     const ScalingModel model = model_of(measured, "laplace3d");
     if (model.product.points.size() < 2 || ranks == 1) {
@@ -215,9 +215,9 @@ std::string extrapolation(const Measured& measured, const ScalingOptions& option
     }
     std::string text =
         "\nmodel, laplace3d, links as within this node, 5 us more for each doubling of the ranks\n"
-        "ranks  weak product  weak step  strong product  strong step: efficiency %, and what of "
-        "the "
-        "step is halo, sums %\n";
+        "ranks  weak product  weak step  strong product  strong step: efficiency %, then halo and "
+        "sums "
+        "in % of the step\n";
     const double nx = options.nx;
     const Load one = laplace3d_load(nx, nx, nx / ranks, 1);
     const Load all = laplace3d_load(nx, nx, nx, 1);
@@ -315,8 +315,8 @@ bool norms_agree(const Measured& measured) {
     return true;
 }
 
-/// Does the work on a part of the ranks while the others wait. An error of the part is thrown on
-/// all ranks.
+/// Does the work on some of the ranks while the others wait. Throws an error of the working ranks
+/// on all ranks.
 void run_on_part(const Comm& comm, const FirstRanks& part, const std::function<void()>& work) {
     std::optional<Error> failure;
     if (part.member()) {
@@ -414,8 +414,8 @@ bool run_scaling(const Comm& comm, const ScalingOptions& given) {
 
     Context ctx(Comm(), device);
     std::string text = fmt::format(
-        "{}\n{} on {}, {}; columns {}, step: block Lanczos, block {}, its share of restarts\n"
-        "model: seconds more or less than measured\n\n",
+        "{}\n{} on {}, {}; columns {}, step: block Lanczos, block {}, with its share of restarts\n"
+        "model: its seconds relative to the measured ones\n\n",
         options.command, plural(comm.size(), "rank"), cuda ? "cuda" : "host",
         cuda ? device::properties(ctx.device().id).name : plural(ctx.threads(), "thread"),
         scaling_width, scaling_width);
@@ -426,7 +426,7 @@ bool run_scaling(const Comm& comm, const ScalingOptions& given) {
         }
         agree = norms_agree(measured);
         text += tables(measured, families, counts) + extrapolation(measured, options, comm.size());
-        text += agree ? "" : "INCORRECT: products differ by the number of ranks\n";
+        text += agree ? "" : "INCORRECT: products depend on the number of ranks\n";
     });
     if (!options.json.empty()) {
         write_on_rank_0(comm, options.json,

@@ -7,9 +7,10 @@
 
 namespace quiver::apps::bench {
 
-/// No further matrix is made once the budget is spent.
+/// No further matrix is measured once the budget is spent.
 struct ScalingOptions : CommonOptions {
-    /// Edge of the Laplacian for strong scaling, and spins of the chain; 0: by the device.
+    /// Points per edge of the Laplacian for strong scaling, and spins of the chain; 0: a default
+    /// for the device.
     int nx = 0;
     int length = 0;
 };

@@ -65,7 +65,7 @@ Load laplace3d_load(double nx, double ny, double nz, int ranks) {
     load.ranks = ranks;
     load.rows = nx * ny * nz / ranks;
     load.nonzeros = (7 * nx * ny * nz - 2 * (nx * ny + ny * nz + nx * nz)) / ranks;
-    // With rows in their given order a rank has whole planes or a part of one, and neighbours on
+    // With rows in their given order, a rank has whole planes or a part of one, and neighbours on
     // two sides.
     load.halo_rows =
         ranks == 1 ? 0 : std::min((ranks == 2 ? 1 : 2) * nx * ny, nx * ny * nz - load.rows);

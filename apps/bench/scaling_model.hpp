@@ -8,8 +8,7 @@
 
 namespace quiver::apps::bench {
 
-/// The model's data on one matrix and number of ranks; each number is that of the rank with the
-/// most.
+/// The model's data on one matrix and number of ranks. Each number is the maximum over the ranks.
 struct Load {
     int ranks = 1;
     double rows = 0;
@@ -18,8 +17,8 @@ struct Load {
     double halo_rows = 0;  // rows that a rank receives
 };
 
-/// Seconds as a function of an amount: linear between the measured points, and extrapolated from
-/// the last two.
+/// Seconds as a function of an amount: linear between the measured points, extrapolated from the
+/// first or last two, and at least 0.
 struct Curve {
     std::vector<std::pair<double, double>> points;  // amounts ascend
 
@@ -28,15 +27,16 @@ struct Curve {
     static Curve from_zero(std::vector<std::pair<double, double>> measured);
 };
 
-/// Seconds of the reduction of one step over p ranks. It is measured within a node; each doubling
-/// beyond adds the time of a message between nodes.
+/// Seconds of one reduction over p ranks. It is measured within a node; between two measured
+/// numbers of ranks the larger one counts. Each doubling beyond them adds the time of a message
+/// between nodes.
 struct SumModel {
     std::vector<std::pair<int, double>> measured;  // ranks, seconds
     double hop_seconds = 5e-6;
     double at(int ranks) const;
 };
 
-/// Everything is measured on the machine, except hop_seconds and predictions beyond one node.
+/// All data of the model are measured on the machine, except hop_seconds.
 struct ScalingModel {
     Curve product;  // one rank: seconds by its nonzeros
     Curve rest;     // one rank: seconds of a step without its product, by its rows
@@ -45,15 +45,15 @@ struct ScalingModel {
     double sums_a_step = 0;
     double row_bytes = 64;
 
-    /// max(interior, halo) + boundary
+    /// max(interior, halo) + boundary: the halo arrives while the interior rows are computed.
     double product_seconds(const Load& load) const;
     double halo_seconds(const Load& load) const;
     /// product + rest + sums
     double step_seconds(const Load& load) const;
 };
 
-/// A grid of nx x ny x nz points on `ranks` ranks: each rank has whole planes, or a block if fewer
-/// than `least_planes` planes are left for each.
+/// The load of the Laplacian of a grid of nx x ny x nz points on `ranks` ranks, with rows in their
+/// given order: each rank has whole planes or a part of one, and receives the planes next to them.
 Load laplace3d_load(double nx, double ny, double nz, int ranks);
 
 }  // namespace quiver::apps::bench

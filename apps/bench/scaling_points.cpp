@@ -29,7 +29,7 @@ double median(std::vector<double> values) {
 }
 
 /// Median over samples of the seconds of one call on the slowest rank (`least`: on the fastest). A
-/// sample has `calls` calls; 0: as many as take 20 ms.
+/// sample has `calls` calls; if 0, as many as take 20 ms, at most 200.
 template <class Work>
 double seconds_of(Context& ctx, int repeat, int calls, bool least, Work&& work) {
     Timer timer(ctx);
@@ -59,8 +59,8 @@ std::int64_t sums_counted(Context& ctx) {
     return count;
 }
 
-/// Measures the seconds of a step of block Lanczos, with its share of the restarts, and its
-/// reductions.
+/// Measures a step of block Lanczos: its seconds, including its share of the restarts, and its
+/// number of reductions.
 void measure_steps(Context& ctx, SparseMatrix<double>& a, ScalingPoint& point) {
     EigenOptions options;
     options.k = solver_pairs;
@@ -83,7 +83,7 @@ void measure_steps(Context& ctx, SparseMatrix<double>& a, ScalingPoint& point) {
         ctx.synchronize();
     }
     ctx.set_event_sink({});
-    // Count from the first full basis on: from there the work repeats.
+    // Measure from the first full basis on, because from there the work repeats.
     const auto first = std::find_if(events.begin(), events.end(), [](const IterationEvent& event) {
         return event.iteration * scaling_width >= solver_basis - scaling_width;
     });
@@ -97,7 +97,7 @@ void measure_steps(Context& ctx, SparseMatrix<double>& a, ScalingPoint& point) {
     point.sums_a_step = static_cast<double>(sums_counted(ctx)) / solver_steps;
 }
 
-/// Y = X with each rank's own rows, or with those of the next rank.
+/// A matrix that gives each rank its own rows of X, or those of the next rank.
 class Shift {
   public:
     Shift(Context& ctx, std::int64_t rows_each, bool to_next_rank)

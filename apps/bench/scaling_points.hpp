@@ -23,7 +23,7 @@ struct ScalingPoint {
     Load load;
     double product_seconds = 0;
     double step_seconds = 0;
-    /// Reductions over the ranks in a step, from the ledger.
+    /// Number of reductions over the ranks per step, from the ledger.
     double sums_a_step = 0;
     /// Column norms of a product whose input depends only on the global row, so that all numbers of
     /// ranks must agree.
@@ -35,21 +35,20 @@ struct ScalingPoint {
 struct SumPoint {
     int ranks = 1;
     std::string way;
-    /// One reduction while all ranks are ready: the time on the last rank to arrive, which does not
-    /// wait.
+    /// One reduction, on the last rank to enter it, which does not wait for others.
     double alone = 0;
     double back_to_back = 0;
     /// The additional time of a tsmttsm with its result in host memory, compared with one rank.
     double in_step = 0;
 };
 
-/// Measures product and steps with a generated matrix. Collective over the Context's ranks.
+/// Measures products and solver steps with a matrix. Collective over the Context's ranks.
 ScalingPoint measure_point(Context& ctx, const std::string& family, const std::string& matrix,
                            int repeat);
-/// Measures reductions by every way that the ranks have; the first is the library's choice.
+/// Measures reductions in every available way; the first is the library's choice.
 std::vector<SumPoint> measure_sums(Context& ctx, int repeat);
-/// Seconds by bytes received: the additional time of products with matrices that shift rows from
-/// rank to rank, compared with the identity.
+/// Seconds of an exchange by the bytes that a rank receives: the additional time of products with
+/// matrices that shift rows to another rank, compared with the identity.
 Curve measure_halo(Context& ctx, int repeat);
 
 }  // namespace quiver::apps::bench

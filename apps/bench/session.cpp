@@ -38,7 +38,7 @@ struct Plan {
     std::vector<std::string> tilings = {};
 };
 
-/// Measures the cases of a plan that the session to resume lacks.
+/// Measures the cases of a plan that the resumed session lacks.
 class Measurement {
   public:
     Measurement(const Comm& comm, const SessionOptions& options, Plan plan);
@@ -68,7 +68,7 @@ class Measurement {
     double operand_bytes_;
     std::vector<Case> cases_;
     Document document_;
-    /// Cases that the session to resume had.
+    /// Number of cases that the resumed session already has.
     std::size_t kept_ = 0;
     double saved_ = 0;
 };
@@ -278,7 +278,7 @@ void check_session(const Comm& comm, const SessionOptions& options) {
     for (const auto& [option, file] :
          {std::pair("--json", options.json), std::pair("--resume", options.resume)}) {
         if (!file.empty()) {
-            check_writable(file, option, "a session, which is saved again and again,");
+            check_writable(file, option, "a session, which is saved repeatedly,");
         }
     }
 }
@@ -289,8 +289,8 @@ Outcome worst_outcome(const Session& session) {
                                            : Outcome::passed;
 }
 
-/// Prints one line to stderr, for scripts, with the numbers of failed and incorrect cases, rivals
-/// included.
+/// Prints one line to stderr, for scripts, with the numbers of failed and incorrect cases; failures
+/// of rivals count too.
 void print_failures(const Session& session) {
     std::vector<Case> without_result;
     std::vector<Case> incorrect;

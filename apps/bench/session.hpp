@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `quiver bench kernels`, `reproduce` and `summary`: sessions that are measured, resumed, merged.
+// `quiver bench kernels`, `reproduce` and `summary`: measures, resumes and merges sessions.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ namespace quiver::apps::bench {
 
 /// How the cases of a session are measured.
 struct SessionOptions : CommonOptions {
-    /// Bytes of the operands of cases without rows; 0: chosen by the sizes of caches and memory.
+    /// Bytes of the operands of cases without given rows; 0: default_operand_bytes().
     double operand_bytes = 0;
     /// List of the libraries to compare with.
     std::string rivals;
@@ -41,14 +41,16 @@ struct SummaryOptions {
     std::string json;
 };
 
-/// Measures the cases and prints, saves and summarises the results. Returns the worst outcome, of
-/// which `incorrect` is worse than `failed`. Throws InputError for options that do not go together.
+/// Measures the cases and prints, saves and summarises the results. Returns the worst outcome:
+/// `incorrect`, else `failed`, else `passed`. Throws InputError for options that are invalid or
+/// incompatible.
 Outcome run_kernels(const Comm& comm, const KernelsOptions& options);
-/// The same with the cases of a paper; also compares its numbers with those measured.
+/// Like run_kernels(), for the cases of a paper; also compares its published numbers with the
+/// measured ones.
 Outcome run_reproduce(const Comm& comm, const ReproduceOptions& options);
 
-/// Prints the summary of saved sessions and writes them as one. Throws InputError for files that
-/// hold none, or were measured on different machines.
+/// Prints the summary of saved sessions and writes them as one. Returns the worst outcome, as
+/// above. Throws InputError for files that hold no session, or were measured on different machines.
 Outcome run_summary(const Comm& comm, const SummaryOptions& options);
 
 }  // namespace quiver::apps::bench

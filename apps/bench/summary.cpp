@@ -54,8 +54,8 @@ const Result& most(const Group& group, Value&& value) {
     return least(group, [&](const Result* each) { return -value(each); });
 }
 
-/// The results of one kernel, scalar, gap, kind of shape and length: a line for each bound, rival
-/// and variant.
+/// The results of one kernel, scalar, gap, kind of shape and kind of block (short or not): a line
+/// for each bound, rival and variant.
 class Part {
   public:
     Part(const Environment& environment, const Group& group)

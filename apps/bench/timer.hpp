@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Seconds between two points: a monotonic clock on the host, CUDA events on the stream.
+// Times calls: with a monotonic clock on the host, with CUDA events on the stream on a device.
 #pragma once
 
 #include <chrono>

@@ -14,7 +14,8 @@ namespace quiver::apps::bench {
 /// Splits at commas and removes blanks. Throws InputError for an empty entry.
 std::vector<std::string> split_list(const char* option, const std::string& text);
 
-/// A whole number from least to most, "1000" or "1e6". Throws InputError.
+/// Parses a whole number from `least` to `most`, such as "1000" or "1e6". Throws InputError for
+/// anything else.
 std::int64_t parse_number(const char* option, std::string_view word, std::int64_t least,
                           std::int64_t most);
 

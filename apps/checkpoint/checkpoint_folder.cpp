@@ -45,7 +45,7 @@ std::string read_text(const std::string& path) {
     return std::string(std::istreambuf_iterator<char>(in), {});
 }
 
-/// Rank 0 reads the manifest; returns it on all ranks.
+/// Returns the text of a file, which rank 0 reads, on all ranks. Collective.
 std::string share_text(const Comm& comm, const std::string& path) {
     std::string text;
     comm.agree([&] {
@@ -135,7 +135,7 @@ std::string describe_matrix(const Comm& comm, const CsrRows<T>& rows) {
         for (std::int64_t j = rows.row_start[at]; j < rows.row_start[at + 1]; ++j) {
             const auto entry = static_cast<std::size_t>(j);
             const std::uint64_t place = mix(rows.map.first_row() + row, rows.column[entry]);
-            // Sums of 64-bit words do not depend on the order of the entries.
+            // A sum of 64-bit words does not depend on the order of its terms.
             sum += mix(static_cast<std::int64_t>(place),
                        static_cast<std::int64_t>(bits_of(rows.value[entry])));
         }
@@ -297,7 +297,7 @@ void CheckpointFolder<T>::find_saved(Context& ctx, const std::string& folder) {
 
 template <class T>
 void CheckpointFolder<T>::schedule_next_save() {
-    // Longer than any run; larger numbers would overflow the clock.
+    // Seconds; longer than any run. Larger numbers would overflow the clock.
     constexpr double longest = 1e9;
     const std::chrono::duration<double> wait(std::min(every_, longest));
     next_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(wait);
@@ -408,13 +408,13 @@ void CheckpointFolder<T>::save(Context& ctx, const SolverState<T>& state) {
             remove_generations(folder_, [&](std::int64_t other) { return other == generation; });
         }
         const std::string trouble = error.what();
-        if (std::exchange(trouble_, trouble) != trouble) {  // report each reason once
+        if (std::exchange(trouble_, trouble) != trouble) {  // report a repeated reason once
             ctx.emit(NoticeEvent{fmt::format(
                 "no checkpoint: {}; {}, the run continues", trouble,
                 whole_ < 0 ? "there is none yet" : fmt::format("generation {} stays", whole_))});
         }
     }
-    // No rank begins the next generation before rank 0 has removed old ones.
+    // No rank begins the next generation before rank 0 has removed the old ones.
     comm.barrier();
     schedule_next_save();
 }

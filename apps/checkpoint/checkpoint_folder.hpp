@@ -33,14 +33,15 @@ struct CheckpointOptions {
 /// that do not exist or cannot be written, and for a folder whose checkpoint would be overwritten.
 void check_checkpoint(const CheckpointOptions& options, int rank);
 
-/// The numbers of rows and entries and a hash of the entries, which does not depend on the ranks.
-/// Collective. Cost: one pass over the entries.
+/// A text with the numbers of rows and entries and a hash of the entries. It does not depend on the
+/// number of ranks or on the order of the entries. Collective. Cost: one pass over the entries.
 template <class T>
 std::string describe_matrix(const Comm& comm, const CsrRows<T>& rows);
 
-/// Reads and verifies one generation. Size and checksum of each file must be those of the manifest;
-/// the ranks divide this work. Collective. Throws on all ranks: InputError for a file or manifest
-/// that is missing or damaged, ShapeError for rows other than the map's or another scalar.
+/// A generation read back. open() verifies that the size and the checksum of each file are those of
+/// the manifest; the ranks divide this work. Collective. Throws on all ranks: InputError for a file
+/// or manifest that is missing or damaged, ShapeError if the number of rows is not that of the map,
+/// or the scalar is another one.
 template <class T>
 class FolderState : public SavedState<T> {
   public:
@@ -61,13 +62,14 @@ class FolderState : public SavedState<T> {
 };
 
 /// The checkpoints of one run. A checkpoint is either complete or absent: all ranks' files are on
-/// the disk before the manifest is renamed into place, and the previous generation stays until
-/// then. If the disk refuses a checkpoint, the run continues with a notice.
+/// the disk before the manifest is renamed into place, and the previous generation remains. If a
+/// checkpoint cannot be written, the run continues with a notice.
 template <class T>
 class CheckpointFolder : public Checkpoint<T> {
   public:
-    /// Finds the newest complete generation, with a notice of each incomplete one. Collective.
-    /// Throws InputError on all ranks if no generation is complete, or if the newest belongs to
+    /// Finds the newest complete generation in the folder to resume from, if there is such a
+    /// folder; a notice names the incomplete generations that are newer. Collective. Throws
+    /// InputError on all ranks if no generation is complete, or if that generation belongs to
     /// another problem. A folder without generations is allowed if the run also writes to it.
     CheckpointFolder(Context& ctx, const CheckpointOptions& options, RowMap map,
                      CheckpointIdentity identity);
@@ -86,16 +88,16 @@ class CheckpointFolder : public Checkpoint<T> {
     void write_manifest(const CheckpointManifest& manifest) const;
     void schedule_next_save();
 
-    /// Empty: nothing is written.
+    /// The folder to write to; empty if the run writes no checkpoints.
     std::string folder_;
     double every_;
     RowMap map_;
     CheckpointIdentity identity_;
     std::unique_ptr<FolderState<T>> saved_;
-    /// The newest generation in the folder, and the newest complete one; -1: none.
+    /// The newest generation in the folder to write to, and the newest complete one; -1: none.
     std::int64_t newest_ = -1;
     std::int64_t whole_ = -1;
-    /// The reason why the last checkpoint was not written; empty if it was.
+    /// Why the last attempt to write a checkpoint failed; empty if it succeeded.
     std::string trouble_;
     Clock::time_point next_;
 };

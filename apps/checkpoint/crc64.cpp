@@ -18,7 +18,7 @@ namespace {
 constexpr int slices = 8;
 using Tables = std::array<std::array<std::uint64_t, 256>, slices>;
 
-/// tables[s][b]: the contribution of byte b after s further bytes.
+/// tables[s][b]: the contribution to the checksum of byte b that s further bytes follow.
 constexpr Tables make_tables() {
     constexpr std::uint64_t polynomial = 0xc96c5795d7870f42u;
     Tables tables{};

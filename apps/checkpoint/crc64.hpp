@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// CRC-64/XZ: detects every error within 64 consecutive bits, and all but one in 2^64 of the others.
+// CRC-64/XZ: detects every error within 64 consecutive bits, and misses one in 2^64 of the others.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,9 @@
 
 namespace quiver::apps {
 
-/// The checksum of these bytes appended to the bytes whose checksum is `before`. The polynomial is
-/// that of ECMA-182, reflected; the checksum of "123456789" is 995dc9bbdf1939fa. About 1.5 GB/s.
+/// The checksum of a text that consists of bytes with the checksum `before`, followed by these
+/// bytes. The polynomial is that of ECMA-182, reflected; the checksum of "123456789" is
+/// 995dc9bbdf1939fa. Speed: about 1.5 GB/s.
 std::uint64_t crc64(const void* data, std::size_t bytes, std::uint64_t before = 0);
 
 struct FileSum {

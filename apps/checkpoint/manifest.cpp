@@ -34,7 +34,7 @@ ordered_json shapes_to_json(const std::map<std::string, CheckpointManifest::Shap
     return result;
 }
 
-/// Reads the parts of a manifest; throws InputError for any invalid part.
+/// Reads the parts of a manifest. Throws InputError for an invalid part.
 class Reader {
   public:
     Reader(const json& object, std::string origin) : object_(object), origin_(std::move(origin)) {}
@@ -55,7 +55,7 @@ class Reader {
         for (const char letter : result) {
             const auto code = static_cast<unsigned char>(letter);
             if (code < 0x20 || code == 0x7f) {
-                refuse(std::string(what) + ": not a text without control characters");
+                refuse(std::string(what) + ": a text without control characters is wanted");
             }
         }
         return result;
@@ -164,7 +164,7 @@ CheckpointManifest read_parts(const Reader& reader) {
     return manifest;
 }
 
-/// The number in "checkpoint-NUMBER" + rest; -1 for any other name.
+/// The number in the name "checkpoint-NUMBER" + rest; -1 for any other name. Sets `rest`.
 std::int64_t generation_of(std::string_view name, std::string_view& rest) {
     if (!name.starts_with(prefix)) {
         return -1;
@@ -176,8 +176,8 @@ std::int64_t generation_of(std::string_view name, std::string_view& rest) {
     return error == std::errc() && generation < INT64_MAX ? generation : -1;
 }
 
-/// Visits every file of a checkpoint in the folder with its path, its generation and the rest of
-/// its name.
+/// Calls `visit` for every file of a checkpoint in the folder, with its path, its generation and
+/// the rest of its name.
 void visit_files(const std::string& folder,
                  const std::function<void(const std::filesystem::path&, std::int64_t,
                                           std::string_view)>& visit) {
@@ -281,7 +281,7 @@ void remove_generations(const std::string& folder,
             (rest == suffix ? manifests : others).push_back(path);
         }
     });
-    // A manifest goes before its files, so that none stands without them.
+    // Remove manifests first, so that no manifest remains without its files.
     for (const auto* paths : {&manifests, &others}) {
         for (const std::filesystem::path& path : *paths) {
             std::error_code ignored;

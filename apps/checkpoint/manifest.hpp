@@ -14,12 +14,12 @@
 
 namespace quiver::apps {
 
-/// The problem and the options of a run, as names and values. Two runs with the same identity have
-/// the same results.
+/// The problem and the options of a run, as names and values. Only a run with the same identity may
+/// resume a checkpoint.
 using CheckpointIdentity = std::vector<std::pair<std::string, std::string>>;
 
 struct CheckpointManifest {
-    /// Rows and columns of a dataset; the rows of all files together.
+    /// Rows (the sum over all files) and columns of a dataset.
     struct Shape {
         std::int64_t rows = 0;
         int cols = 0;
@@ -32,7 +32,7 @@ struct CheckpointManifest {
     std::string scalar;
     std::string solver;
     StateNumbers numbers;
-    /// The blocks' rows are distributed to the files by `offsets`.
+    /// Blocks, whose rows are distributed over the files according to `offsets`.
     std::map<std::string, Shape> blocks;
     /// Small matrices, stored only in the first file.
     std::map<std::string, Shape> matrices;
@@ -43,15 +43,15 @@ struct CheckpointManifest {
     bool operator==(const CheckpointManifest&) const = default;
 };
 
-/// A JSON object. Its first line has the checksum of all bytes after that line.
+/// The manifest as a JSON object, whose first line holds the checksum of all bytes after that line.
 std::string to_text(const CheckpointManifest& manifest);
 
 /// Parses a text that to_text() has made. Throws InputError, whose message begins with `origin`, if
-/// the text is damaged or inconsistent: numbers must be finite, offsets must ascend, and there must
-/// be a file for each part.
+/// the text is damaged or inconsistent: numbers must be finite, offsets must ascend from 0 and
+/// match the number of files, and every block must have as many rows as the offsets span.
 CheckpointManifest parse_manifest(const std::string& text, const std::string& origin);
 
-/// "checkpoint-000012.json", "checkpoint-000012-rank-0003.h5".
+/// File names: "checkpoint-000012.json" and "checkpoint-000012-rank-0003.h5".
 std::string manifest_name(std::int64_t generation);
 std::string rank_file_name(std::int64_t generation, int rank);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The parts of a generator. Private to apps/matrices/: one file for each family of matrices defines
-// its generators, and generators.cpp lists them.
+// The parts of a generator. Each family of matrices has a file that defines its generators, and
+// generators.cpp lists them all. Private to apps/matrices/.
 #pragma once
 
 #include <complex>
@@ -15,13 +15,14 @@
 
 namespace quiver::apps {
 
-/// The words of a `boundary` key, and the index of `periodic`.
+/// The choices of a `boundary` key, and the index of `periodic` among them.
 inline constexpr const char* boundaries = "open|periodic";
 inline constexpr std::int64_t periodic = 1;
 inline constexpr GeneratorKey seed_key{"seed", "1", "seed of the random numbers", KeyKind::whole,
                                        0};
 
-/// The values of all keys of one specification; for a choice, the index of the word from 0.
+/// The values of all keys of one specification. whole() also returns choices, as the index of the
+/// word from 0.
 class Parameters {
   public:
     explicit Parameters(std::string spec) : spec_(std::move(spec)) {}
@@ -40,7 +41,7 @@ class Parameters {
     std::map<std::string, double> real_;
 };
 
-/// A matrix as a function of the row; either make_row or make_complex_row is set.
+/// A matrix as a function that makes its rows; exactly one of make_row and make_complex_row is set.
 struct GeneratedMatrix {
     std::int64_t rows = 0;
     Symmetry symmetry = Symmetry::symmetric;

@@ -39,7 +39,8 @@ std::string_view name_in(const std::string& spec) {
     return rest.substr(0, rest.find(','));
 }
 
-/// Refuses control characters: messages repeat the specification and must print as one line.
+/// Throws InputError for control characters: messages repeat the specification and must print as
+/// one line.
 void refuse_control_characters(const std::string& spec) {
     const auto is_control = [](unsigned char letter) { return std::iscntrl(letter) != 0; };
     if (std::any_of(spec.begin(), spec.end(), is_control)) {
@@ -204,7 +205,7 @@ CsrRows<T> make_rows(const Comm& comm, const GeneratedMatrix& matrix,
     return result;
 }
 
-/// The memory that the rows of a matrix need, estimated from the entries of some rows.
+/// The memory that all rows of a matrix need, estimated from the number of entries in some rows.
 template <class T>
 struct Need {
     double bytes = 0;

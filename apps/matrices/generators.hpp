@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Matrices by name: gen:NAME,key=value,...
+// Generated matrices, which a specification names: gen:NAME,key=value,...
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace quiver::apps {
 
-/// The values of a key: a whole number, any finite number, or one of several words.
+/// The kind of a key's value: a whole number, any finite number, or one of several words.
 enum class KeyKind : std::uint8_t { whole, real, choice };
 
 /// One key of a generator.
@@ -38,7 +38,7 @@ struct GeneratorInfo {
     bool complex = false;
 };
 
-/// All generators, by name.
+/// The descriptions of all generators, family by family.
 std::vector<GeneratorInfo> generators();
 
 /// Whether the text starts with "gen:".
@@ -49,15 +49,15 @@ bool is_generator(const std::string& spec);
 bool is_complex_generator(const std::string& spec);
 
 /// A hint for a name that is not a file: "; for a generated matrix write gen:NAME,..." if the text
-/// before its first comma is close to the name of a generator, else empty. No communication.
+/// before the first comma is the name of a generator or close to one, else empty. No communication.
 std::string generator_hint(const std::string& spec);
 
 /// This rank's rows of the matrix that `spec` names. Rows are distributed equally, or in proportion
-/// to the weights if there are any. Each rank generates only its own rows,
-/// with this number of threads. The matrix does not depend on the numbers of ranks and threads.
-/// Collective. Throws on all ranks: InputError for an unknown generator or key (the message names
-/// close ones), a bad value, a size that overflows, or a complex matrix in real scalars;
-/// MemoryError with the needed bytes.
+/// to the weights if there are any. Each rank generates only its own rows, with this number of
+/// threads. The matrix does not depend on the numbers of ranks and threads. Collective. Throws on
+/// all ranks: InputError for an unknown generator or key (the message names close ones), a bad
+/// value, a size that overflows, or a complex matrix in real scalars; MemoryError with the needed
+/// megabytes.
 template <class T>
 CsrRows<T> generate(const Comm& comm, const std::string& spec, int threads,
                     std::span<const double> weights = {});

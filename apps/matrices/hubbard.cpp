@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // hubbard: L sites on a line or ring, n fermions of spin up and n of spin down,
 //   H = t sum_{i,s} (c+_{i,s} c_{i+1,s} + h.c.) + U sum_i n_{i,up} n_{i,down} + sum_i e_i n_i,
-// e_i uniform in [-W/2, W/2). A state is a pair of L-bit words with n ones each; row = rank of the
-// up word times C(L, n) + rank of the down word. A hop between neighbours passes no other fermion.
-// A hop over the bond that closes the ring passes the n - 1 others: sign (-1)^(n - 1). A ring of
-// two sites has two bonds between them: hopping 2 t, E = (U -+ sqrt(U^2 + 64 t^2)) / 2, 0, U for n
-// = 1.
+// e_i uniform in [-W/2, W/2). A state is a pair of L-bit words with n ones each, up and down; its
+// row is rank_of(up) C(L, n) + rank_of(down). A hop between neighbours passes no other fermion. A
+// hop over the bond that closes the ring passes the n - 1 others: sign (-1)^(n - 1). A ring of two
+// sites has two bonds between them, so its hopping is 2 t; for n = 1 its eigenvalues are
+// (U -+ sqrt(U^2 + 64 t^2)) / 2, 0 and U.
 #include <bit>
 
 #include "apps/matrices/generator_table.hpp"

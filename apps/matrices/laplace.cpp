@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // laplace1d, laplace2d, laplace3d: the negative Laplace operator by central differences on a grid
-// with zero boundary values, without the factor 1/h^2: 2 per dimension on the diagonal, -1 for
-// each neighbour; no axis is periodic. Row x + nx (y + ny z).
+// with zero boundary values, without the factor 1/h^2: the diagonal is 2 times the number of
+// dimensions, and each neighbour has -1. Grid point (x, y, z) has row x + nx (y + ny z).
 // Eigenvalues: sum over the dimensions of 4 sin^2(pi i_d / (2 (n_d + 1))), i_d = 1 .. n_d.
 #include <algorithm>
 #include <array>
@@ -50,7 +50,7 @@ std::vector<double> eigenvalues(const Grid& n, int dimensions, int k, bool small
     for (std::size_t d = 0; d < static_cast<std::size_t>(dimensions); ++d) {
         const std::vector<double> more = eigenvalues_1d(n[d], k, smallest);
         std::vector<double> candidates;
-        // Both lists are sorted, so (i + 1) (j + 1) sums do not come after sum (i, j).
+        // Both lists are sorted, so sum (i, j) is at best the (i + 1) (j + 1)-th of all sums.
         for (std::size_t i = 0; i < sums.size(); ++i) {
             for (std::size_t j = 0; j < more.size() && (i + 1) * (j + 1) <= wanted; ++j) {
                 candidates.push_back(sums[i] + more[j]);

@@ -4,16 +4,19 @@
 //   diagonal uniform in [-W/2, W/2). Source: Anderson, Phys. Rev. 109 (1958); the states in the
 //   middle of the spectrum localise near W = 16.5 t. Without disorder
 //   E(k) = -2 t sum_d cos(2 pi k_d / L), k_d = 0 .. L - 1.
-// graphene: honeycomb lattice drawn as a brick wall, row l W + w; third neighbours, t1 = -1,
-//   t2 = -0.1/2.78, t3 = -0.095/2.78, diagonal 3 t3 + uniform in gamma [-1/2, 1/2). With s = 1
-//   where l + w is odd, else -1, the neighbours in (l, w) are (0, +-1), (s, 0); (0, +-2), (+-1,
-//   +-1);
-//   (-s, 0), (s, +-2). Without disorder and periodic, E(k) = d +- |f| with
+// graphene: honeycomb lattice drawn as a brick wall, row l W + w, with first to third neighbours.
+//   The diagonal is 3 t3 + a random number uniform in gamma [-1/2, 1/2). The offsets (l, w) of the
+//   neighbours are, with s = 1 if l + w is odd, else -1:
+//   (0, +-1), (s, 0)         with entry t1 = -1,
+//   (0, +-2), (+-1, +-1)     with entry t2 = -0.1/2.78,
+//   (-s, 0), (s, +-2)        with entry t3 = -0.095/2.78.
+//   Periodic and without disorder, E(k) = d +- |f| with
 //   d = 3 t3 + 2 t2 (cos 2 k_w + 2 cos k_l cos k_w),
 //   f = t1 (2 cos k_w + e^{i k_l}) + t3 (e^{-i k_l} + 2 cos(2 k_w) e^{i k_l}).
 // On small periodic lattices several bonds may join the same sites. Their sum is stored, so that
-// the closed forms hold for every size. anderson: L = 2 has -2 t between neighbours, L = 1 is the
-// number -6 t. graphene: with W or L = 2 the bonds to both sides join the same sites.
+// the closed forms hold for every size. anderson without disorder: L = 2 has -2 t between
+// neighbours, and L = 1 is the number -6 t. graphene: if W or L is 2, the bonds to both sides join
+// the same sites.
 #include <array>
 
 #include "apps/matrices/generator_table.hpp"

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// matpde: convection and diffusion on the unit square, zero at its edges, by central differences
-// with h = 1/(n + 1), times h^2; real and not symmetric:
+// matpde: convection and diffusion on the unit square,
 //   -(p u_x)_x - (q u_y)_y + r u_x + (r u)_x + s u,
-//   p = exp(-x y), q = exp(x y), r = beta (x + y), s = 1 / (1 + x + y).
-// Grid point (i, j) lies at x = (i + 1) h, y = (j + 1) h. Rows are i + n j, or in Morton order (bit
-// 2 b of the row is bit b of i, bit 2 b + 1 that of j), which needs a power of two as n.
+//   p = exp(-x y), q = exp(x y), r = beta (x + y), s = 1 / (1 + x + y),
+// with u = 0 at the edges, by central differences with h = 1/(n + 1), multiplied by h^2. The matrix
+// is real and not symmetric. Grid point (i, j) lies at x = (i + 1) h, y = (j + 1) h. Its row is
+// i + n j or, in Morton order, the number whose bit 2 b is bit b of i and whose bit 2 b + 1 is bit
+// b of j; n must then be a power of two.
 // Source: MATPDE of the NEP collection (Bai, Day, Demmel, Dongarra, 1996).
 #include <bit>
 #include <cmath>
@@ -21,7 +22,7 @@ struct Square {
     double beta;
 };
 
-/// Extracts every second bit of the word and moves them together.
+/// The number whose bit b is bit 2 b of the word.
 std::uint64_t even_bits(std::uint64_t word) {
     std::uint64_t result = 0;
     for (int bit = 0; bit < 32; ++bit) {

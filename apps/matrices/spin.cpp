@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Rings of L spins 1/2, s the Pauli matrices:
 //   H = sum_l Jx sx_l sx_{l+1} + Jy sy_l sy_{l+1} + Jz sz_l sz_{l+1} + Bx sx_l + Bz sz_l.
-// spin: in the basis of all L-bit words, row = word, a one is spin up. The entries are: on the
-// diagonal Jz (equal - unequal neighbour pairs) + Bz (ones - zeros); Bx for each word with one bit
-// flipped; Jx - Jy or Jx + Jy for the word with an equal or unequal pair flipped. spinSZ: Jx = Jy,
-// no field, only the words with L/2 ones, ascending (total z-spin 0). A ring of two spins has two
-// bonds between them, so that every coupling counts twice.
+// spin: the basis states are all L-bit words, in which a one is spin up; the row is the word. The
+// diagonal entry is Jz (equal - unequal neighbour pairs) + Bz (ones - zeros). In the column of the
+// word with one bit flipped the entry is Bx. With both bits of a neighbour pair flipped it is
+// Jx - Jy for an equal pair, Jx + Jy for an unequal pair.
+// spinSZ: Jx = Jy, no field, only the words with L/2 ones, ascending (total z-spin 0).
+// A ring of two spins has two bonds between them, so every coupling counts twice.
 #include <bit>
 
 #include "apps/matrices/generator_table.hpp"

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // topi: a three-dimensional topological insulator on nx x ny x nz sites with four orbitals,
-//   H = -t sum_{n,j} [ psi+_{n+e_j} (G1 - i G_{j+1})/2 psi_n + h.c. ] + sum_n psi+_n (V_n + 2 G1)
-//   psi_n,
-// G1 = tz x 1, G2, G3, G4 = tx x (sx, sy, sz), t and s Pauli matrices; V_n uniform in
-// [-W/2, W/2). Row 4 (x + nx (y + ny z)) + 2 tau + sigma. Periodic and without disorder
-//   E = +- sqrt((2 - t sum_j cos k_j)^2 + t^2 sum_j sin^2 k_j), each twice,
-// for every size. With two sites along a periodic axis, both bonds between them are summed (the
-// parts with G2, G3, G4 cancel). A single site is its own neighbour on both sides. Source: Kreutzer
-// et al., ISC 2018; Pieper et al., J. Comput. Phys. 325 (2016).
+//   H = -t sum_{n,j} [ psi+_{n+e_j} (G1 - i G_{j+1})/2 psi_n + h.c. ]
+//       + sum_n psi+_n (V_n + 2 G1) psi_n,
+// G1 = tz x 1, G2, G3, G4 = tx x (sx, sy, sz), where tx, tz and sx, sy, sz are Pauli matrices; V_n
+// is uniform in [-W/2, W/2). Row 4 (x + nx (y + ny z)) + 2 tau + sigma. If all axes are periodic
+// and W is 0, the eigenvalues for every size are
+//   E = +- sqrt((2 - t sum_j cos k_j)^2 + t^2 sum_j sin^2 k_j), each twice.
+// With two sites along a periodic axis, both bonds between them are summed (the parts with G2, G3,
+// G4 cancel). A single site is its own neighbour on both sides.
+// Source: Kreutzer et al., ISC 2018; Pieper et al., J. Comput. Phys. 325 (2016).
 #include <array>
 #include <complex>
 
@@ -65,7 +66,7 @@ void topi_row(const Crystal& crystal, std::int64_t row, RowEntries<Z>& entries) 
             }
             const std::int64_t first = 4 * (site + (to - at) * stride);
             entries.add(first + orbital, Z(-crystal.t / 2 * g1, 0));
-            // -t/2 (-i G) psi_{n-e}, and its adjoint -t/2 (i G) psi_{n+e}.
+            // side -1: -t/2 (-i G) psi_{n-e}; side 1: its adjoint, -t/2 (i G) psi_{n+e}.
             entries.add(first + g.column, Z(0, -side * crystal.t / 2) * g.value);
         }
         stride *= points;

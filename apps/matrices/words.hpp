@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Words of bits with a given number of ones, counted in ascending order by the combinatorial number
-// system, so that no table of all words is needed. Private to apps/matrices/.
+// The ascending list of all bit words with a given number of ones. The combinatorial number system
+// converts between a word and its index, without a table of all words. Private to apps/matrices/.
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// ARPACK's implicitly restarted Lanczos (dsaupd; pdsaupd on several ranks) on this library's
-// product with a vector.
+// ARPACK's implicitly restarted Lanczos (dsaupd; pdsaupd on several ranks) with quiver's sparse
+// product.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -40,8 +40,8 @@ Answer solve(const Problem& problem) {
     const int k = request.k;
     const int basis = std::max(2 * k + 10, 30);
     const char* which = request.largest ? "LA" : "SA";
-    // ARPACK's tolerance is relative to the eigenvalue. A shift makes the eigenvalues as large as
-    // ||A||, and the Krylov spaces stay those of A.
+    // ARPACK's tolerance is relative to the eigenvalue. The shift makes the wanted eigenvalues
+    // about as large as ||A||; the Krylov spaces are those of A.
     const double shift = request.largest ? request.end - request.norm : request.end + request.norm;
     const double tolerance = request.residual / request.norm;
     const bool parallel = ctx.comm().size() > 1;

@@ -17,7 +17,7 @@ double line(int n, int i) {
 }
 
 Case laplace3d(int n, int k) {
-    // Every wanted eigenvalue has indices below k.
+    // The indices of every wanted eigenvalue are below k.
     std::vector<double> values;
     const int most = std::min(n, k);
     for (int i = 0; i < most; ++i) {
@@ -34,8 +34,8 @@ Case laplace3d(int n, int k) {
 }
 
 /// Laplacian of a 3D mesh (brack2 of the Walshaw collection), 62631 rows. Inertia counts confirm
-/// the outer ten of each end. Krylov-Schur, Lanczos, Jacobi-Davidson and subspace iteration agree
-/// on all twenty.
+/// the outermost ten eigenvalues of each end. Krylov-Schur, Lanczos, Jacobi-Davidson and subspace
+/// iteration agree on all twenty.
 Case brack2(bool largest) {
     constexpr double norm = 33.275993377375;
     if (largest) {
@@ -74,8 +74,8 @@ Case brack2(bool largest) {
             norm};
 }
 
-/// Heisenberg ring, S_z = 0. For 14 spins inertia counts confirm all copies. For 20 spins the
-/// ground state is that of the Bethe ansatz, and all block solvers agree on the others.
+/// Heisenberg ring, S_z = 0. For 14 spins, inertia counts confirm all copies. For 20 spins, the
+/// ground state agrees with the Bethe ansatz, and all block solvers agree on the others.
 Case spin_ring(bool quick) {
     if (quick) {
         return {

@@ -21,10 +21,11 @@ struct Case {
     bool generated() const { return matrix.starts_with("gen:"); }
 };
 
-/// The cases of the whole comparison, or of a quick one that takes a minute.
+/// The cases of the whole comparison, or of a quick comparison that takes a minute.
 std::vector<Case> cases(bool quick);
 
-/// The number of known eigenvalues that have no computed one within `error`. Both lists ascend.
+/// The number of known eigenvalues without a computed one within `error`; each computed eigenvalue
+/// counts once. Both lists ascend.
 int missed(const std::vector<double>& known, const std::vector<double>& found, double error);
 
 }  // namespace quiver::rivals

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Runs the command quiver and the drivers of other eigensolvers on the same matrix files, in rounds
-// in which each runs once, and compares their solve times and results.
+// Runs the command quiver and the drivers of other eigensolvers on the same matrix files, once each
+// in every round, and compares their solve times and results.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -67,9 +67,9 @@ struct Record {
     double residual = 0;
     int missed = 0;
     bool converged = true;
-    /// The reason why there is no time.
+    /// Why there is no time; empty otherwise.
     std::string failure;
-    /// True if a solve took longer than the limit; it is not repeated.
+    /// True if a solve took longer than the limit; the solver then runs no further round.
     bool slow = false;
 
     bool all_copies() const { return failure.empty() && converged && missed == 0; }
@@ -143,7 +143,7 @@ class Comparison {
         return here_ / ("quiver_rival_" + solver.driver);
     }
 
-    /// All solvers read the same file.
+    /// The file that all solvers read; a generated matrix is written on first use.
     std::string matrix_file(const Case& problem) const {
         if (!problem.generated()) {
             return (std::filesystem::path(options_.data) / problem.matrix).string();
@@ -165,7 +165,7 @@ class Comparison {
         std::filesystem::remove(answer);
         std::string command =
             "OMP_NUM_THREADS=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ";
-        // Additional seconds for reading the matrix.
+        // Add seconds for reading the matrix.
         command += fmt::format("timeout {} ", options_.limit + 20);
         if (ranks > 1) {
             command += fmt::format("mpirun --bind-to none --oversubscribe -n {} ", ranks);
@@ -248,12 +248,14 @@ class Comparison {
         }
         if (!ours.seconds.empty()) {
             if (complete) {
-                fmt::print("\nquiver takes {:.2f} of the fastest rival that finds every copy\n",
-                           ours.median() / *complete);
+                fmt::print(
+                    "\nquiver takes {:.2f} times as long as the fastest rival that finds all\n",
+                    ours.median() / *complete);
             }
             if (incomplete) {
-                fmt::print("\nquiver takes {:.2f} of the fastest rival that does not\n",
-                           ours.median() / *incomplete);
+                fmt::print(
+                    "\nquiver takes {:.2f} times as long as the fastest rival that misses some\n",
+                    ours.median() / *incomplete);
             }
         }
         std::fflush(stdout);
@@ -295,7 +297,8 @@ int compare(const Options& options, const std::filesystem::path& here) {
             continue;
         }
         if (!problem.generated() && options.data.empty()) {
-            fmt::print("\n{}: left out, no --data folder with {}\n", problem.name, problem.matrix);
+            fmt::print("\n{}: skipped, needs --data with a folder that has {}\n", problem.name,
+                       problem.matrix);
             continue;
         }
         for (const auto& row : comparison.run_case(problem)) {

@@ -16,7 +16,7 @@
 namespace quiver::rivals {
 namespace {
 
-/// ||A x_j - lambda_j x_j|| / ||x_j||
+/// ||A x_j - lambda_j x_j|| / ||x_j|| for every pair of the answer.
 std::vector<double> fresh_residuals(Context& ctx, SparseMatrix<double>& matrix,
                                     const Answer& answer) {
     const BlockView<const double> x = answer.vectors.view();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The common part of the drivers of other eigensolvers: request, matrix file, fresh residuals,
-// report.
+// The common part of the drivers of other eigensolvers: parses the request, reads the matrix file,
+// recomputes the residuals and prints the report.
 #pragma once
 
 #include <functional>
@@ -25,7 +25,8 @@ struct Request {
     double end = 0;
 };
 
-/// The problem for a rival: its rows, and a product with a vector for rivals that have none.
+/// The problem for a rival: the rows of the matrix, and quiver's product for rivals without their
+/// own.
 struct Problem {
     Context& ctx;
     const CsrRows<double>& rows;
@@ -50,8 +51,8 @@ struct Answer {
 double timed(const Context& ctx, const std::function<void()>& action);
 
 /// main() of a driver: DRIVER METHOD FILE K smallest|largest RESIDUAL NORM END. Rank 0 prints one
-/// JSON object: library, converged, seconds, products, eigenvalues ascending, residuals from fresh
-/// products. Returns the exit status.
+/// JSON object: library, converged, seconds, products, eigenvalues ascending, recomputed residuals.
+/// Returns the exit status; an error aborts all ranks with status 3.
 int run(int argc, char** argv, const std::function<Answer(const Problem&)>& solve);
 
 }  // namespace quiver::rivals

@@ -5,9 +5,9 @@
     python3 apps/rival_programs/gpu.py --quiver build/apps/quiver gen:laplace3d,nx=60 graph:300000
     python3 apps/rival_programs/gpu.py --quiver build/apps/quiver --qr 4,8,16,32,64
 
-Each solver computes the smallest eigenvalues to ||r|| <= 1e-8 ||A|| twice; the second call counts, and only the
-time of its solve. "wrong" counts eigenvalues that differ by more than 1e-6 ||A|| from the exact ones if a formula
-is known, else from quiver's verified ones: a missing copy shifts all later eigenvalues.
+Each solver computes the smallest eigenvalues to ||r|| <= 1e-8 ||A|| twice; the table has the time of the second
+solve. "wrong" counts eigenvalues that differ by more than 1e-6 ||A|| from the exact ones if a formula is known,
+else from those of quiver. A missing copy shifts all later eigenvalues, so that they count as wrong too.
 graph:N is the Laplacian of a graph that joins each of N random points in 20 clusters with its 10 nearest
 neighbours; its number of components, counted by a search of the graph, must be the multiplicity of 0.
 """
@@ -33,7 +33,7 @@ TOLERANCE = 1e-8
 
 
 def graph_edges(points, clusters=20, groups=9, neighbours=10):
-    """The adjacency matrix of a graph of nearest neighbours, with at least as many components as groups."""
+    """The adjacency matrix of a graph of nearest neighbours with at least `groups` components."""
     random = numpy.random.default_rng(1)
     # Clusters of one group overlap; groups are far apart.
     group = numpy.arange(clusters) % groups
@@ -47,7 +47,7 @@ def graph_edges(points, clusters=20, groups=9, neighbours=10):
 
 
 def graph_laplacian(points, path):
-    """Writes the Laplacian of graph_edges(points); returns its number of components."""
+    """Writes the Laplacian of graph_edges(points); returns the number of components of the graph."""
     edges = graph_edges(points)
     laplacian = scipy.sparse.csgraph.laplacian(edges).astype(numpy.int32).tocoo()
     scipy.io.mmwrite(path, laplacian, symmetry="symmetric")
@@ -55,7 +55,7 @@ def graph_laplacian(points, path):
 
 
 def quiver_eigs(quiver, spec, k, folder):
-    """The result of the last call."""
+    """The report of the last of CALLS calls."""
     path = os.path.join(folder, "quiver.json")
     for _ in range(CALLS):
         subprocess.run(

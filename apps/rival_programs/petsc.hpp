@@ -9,7 +9,7 @@
 
 namespace quiver::rivals {
 
-/// Throws std::runtime_error for the error code of a call of PETSc, or of SLEPc.
+/// Throws std::runtime_error for an error code of PETSc or SLEPc.
 inline void check(PetscErrorCode code) {
     if (code != 0) {
         throw std::runtime_error("PETSc: error " + std::to_string(code));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Times PETSc's products of an AIJ matrix with a vector and with a dense block, and
+// Compares PETSc's products of an AIJ matrix with a vector or a dense block with
 // SparseMatrix::apply. Both use one process and one thread, run in interleaved samples, and get the
-// same matrix and the same numbers.
+// same matrix and the same block.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -36,7 +36,7 @@ struct Options {
     double seconds = 0.2;
 };
 
-/// Shorter calls are timed together.
+/// A sample has several calls if one takes less than this.
 constexpr double least_sample_seconds = 1e-3;
 constexpr std::size_t fewest_samples = 7;
 
@@ -128,8 +128,8 @@ class PetscProduct {
     Mat y_block_ = nullptr;
 };
 
-/// Whether |ours - theirs| <= 2 (terms + 1) eps sum_k |a_ik| |x_kj| everywhere: the error of each
-/// sum is at most half of that. Source: Higham, Accuracy and Stability, section 3.1.
+/// Whether |ours - theirs| <= 2 (terms + 1) eps sum_k |a_ik| |x_kj| everywhere: each of the two
+/// sums has at most half of that error. Source: Higham, Accuracy and Stability, section 3.1.
 bool agree(const CsrRows<double>& rows, BlockView<const double> x, BlockView<const double> ours,
            const std::vector<double>& theirs) {
     for (std::int64_t i = 0; i < x.rows; ++i) {
@@ -234,11 +234,12 @@ void compare(Context& ctx, const std::string& name, const Options& options) {
 void compare_all(const Options& options) {
     Context ctx(Comm(MPI_COMM_WORLD), Device::host(1));
     if (ctx.comm().size() != 1) {
-        throw InputError(fmt::format(
-            "{} ranks; it compares products on one: start it without mpirun", ctx.comm().size()));
+        throw InputError(
+            fmt::format("{} ranks; this program compares products on one: start it without mpirun",
+                        ctx.comm().size()));
     }
     fmt::print(
-        "quiver {}, PETSc {}.{}.{}, one rank, one thread. Medians of a call, the two in turn; "
+        "quiver {}, PETSc {}.{}.{}, one rank, one thread. Medians of interleaved calls; "
         "PETSc's "
         "blocks\nare column-major, quiver's row-major. Width 1: MatMult, else MatMatMult into an "
         "existing block.\n**Bold**: quiver is slower (ratio below 0.98).\n\n"
@@ -256,7 +257,7 @@ constexpr const char* examples =
 Examples:
   quiver_rival_petsc_spmm                                      the three matrices of docs/results
   quiver_rival_petsc_spmm gen:laplace3d,nx=60 --widths 1,8     another size, two widths
-  quiver_rival_petsc_spmm A.mtx.gz --seconds 1 > A.md          a file, with more patience
+  quiver_rival_petsc_spmm A.mtx.gz --seconds 1 > A.md          a file, more samples
 
 Exit status: 0; 1 the results differ by more than rounding; 2 bad usage or input; 3 another failure.)";
 

@@ -4,13 +4,14 @@
 
     PYTHONPATH=build/python python3 apps/rival_programs/python_calls.py [--markdown FILE]
 
-Eigenvalues: the matrix is a CSR matrix of cupyx in device memory; every solver computes the smallest eigenvalues to
-||r|| <= 1e-8 ||A||. Times are those of the whole first and second call from Python. `wrong`
-counts eigenvalues more than 1e-6 ||A|| away from a formula (laplace3d), otherwise from those of `quiver.eigsh` with
-tol=1e-12; the number of components of the graph, counted by a search, is printed beside the null vectors found.
+Eigenvalues: the matrix is a CSR matrix of cupyx in device memory. Every solver computes the smallest eigenvalues to
+||r|| <= 1e-8 ||A||. Times are those of the whole first and second call from Python. `wrong` counts eigenvalues that
+differ by more than 1e-6 ||A|| from a formula (laplace3d), otherwise from those of `quiver.eigsh` with tol=1e-12. The
+script uses the largest row sum of |A| as ||A||. For the graph it prints the number of components, counted by a search,
+and the number of null vectors found.
 Products: medians of 21 calls on tensors of torch, and their bandwidth as a percentage of that of a copy.
-Overhead: calls on tensors of 10^4 x 8 and 1 x 8 doubles, enqueued one after another. A call on one row costs what the
-call itself costs, from Python to the kernel.
+Overhead: calls on tensors of 10^4 x 8 and 1 x 8 doubles, enqueued one after another. The time of a call on one row
+is the overhead from Python to the kernel.
 """
 import argparse
 import math

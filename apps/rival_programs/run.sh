@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Installs other eigensolvers (Debian packages), builds drivers for those that are found, and
-# compares them with quiver on the same matrices, in interleaved runs, on one core and on two ranks.
+# Installs other eigensolvers (Debian packages), builds drivers for those that are found, and compares
+# them with quiver on the same matrices, in interleaved runs, on one rank and on two.
 #   bash apps/rival_programs/run.sh --quick                 small problems, about a minute
 #   bash apps/rival_programs/run.sh --data DIR --json FILE  all problems; DIR holds brack2_lap.mtx.gz
 #   bash apps/rival_programs/run.sh spmm [MATRIX...]        instead compares sparse products with PETSc

@@ -44,7 +44,7 @@ Answer solve(const Problem& problem) {
     check(EPSSetConvergenceTest(solver, EPS_CONV_ABS));
     if (request.method == EPSLOBPCG) {
         check(EPSLOBPCGSetBlockSize(solver, request.k));
-        ST transform = nullptr;  // no preconditioner: Jacobi is SLEPc's own choice
+        ST transform = nullptr;  // no preconditioner instead of SLEPc's default, Jacobi
         KSP inner = nullptr;
         PC preconditioner = nullptr;
         check(EPSGetST(solver, &transform));

@@ -27,11 +27,11 @@ struct SharedContext {
     SharedContext(const Comm& comm, const Device& device) : context(comm, device) {}
     Context context;
     std::recursive_mutex mutex;
-    EventSink sink;  // that of the context; ScopedSink sets both
+    EventSink sink;  // the sink of `context`; ScopedSink sets both
 };
 
-/// Sends the Context's events to `sink` instead of that of the call around this one, which the
-/// destructor restores. The caller holds the Context's mutex.
+/// Sends the Context's events to `sink`. The destructor restores the previous sink, which is that
+/// of the outer call if a callback makes this call. The caller holds the Context's mutex.
 class ScopedSink {
   public:
     ScopedSink(SharedContext& shared, EventSink sink)
@@ -118,7 +118,7 @@ AnyOperator named_preconditioner(const AnyOperator& a, const std::string& name,
     std::shared_ptr<Operator<T>> made = make_preconditioner<T>(
         ctx, *a.sparse<T>(), options, b == nullptr ? nullptr : b->sparse<T>());
     if (!made) {
-        throw InputError("preconditioner: \"none\" makes none; omit it");
+        throw InputError("preconditioner: \"none\" creates no preconditioner; omit it");
     }
     ctx.synchronize();
     AnyOperator any = AnyOperator::wrap<T>(a.home, std::move(made));

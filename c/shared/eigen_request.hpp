@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The eigensolve that the interfaces to other languages share: tests that the operators are
-// Hermitian, and adds checksums if requested.
+// The eigensolve that the interfaces to other languages share: tests whether the operators are
+// Hermitian, adds checksums if requested, and solves.
 #pragma once
 
 #include <algorithm>
@@ -25,8 +25,8 @@
 
 namespace quiver::doors {
 
-/// Multiplies Y by a power of two if squares of its columns overflow or underflow; the columns'
-/// norms after that. Neither helps a block of zeros or one that is not finite.
+/// Returns the norms of the columns of Y. If their squares overflow or underflow, first multiplies
+/// Y by a power of two; the norms of a block that is zero or not finite stay 0 or not finite.
 template <class T>
 std::vector<real_t<T>> scaled_norms(Context& ctx, BlockView<T> y) {
     constexpr int half = std::numeric_limits<real_t<T>>::max_exponent / 2;
@@ -43,7 +43,8 @@ std::vector<real_t<T>> scaled_norms(Context& ctx, BlockView<T> y) {
 }
 
 /// Throws InputError unless X^H A X is Hermitian to rounding for a random block X. The expected
-/// square of a difference is ||A - A^H||_F^2 times a constant. One product with `columns` columns.
+/// square of an element of X^H (A - A^H) X is ||A - A^H||_F^2 times a constant. Cost: one product
+/// with 4 columns.
 template <class T>
 void require_hermitian(Context& ctx, Operator<T>& a, const char* name) {
     const int columns = 4;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The QR factorisation of the interfaces to other languages.
+// The QR factorisation that the interfaces to other languages share.
 #pragma once
 
 #include "blockvec/context.hpp"

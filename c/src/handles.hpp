@@ -27,7 +27,8 @@ struct quiver_operator {
 
 namespace quiver::c {
 
-/// Keeps the message for quiver_last_message() of this thread, if there is memory for it.
+/// Keeps the message for quiver_last_message() of this thread; without memory for it, the message
+/// is empty.
 void set_message(const char* message) noexcept;
 
 /// The status of a library error: QUIVER_ERROR_OTHER is -1, as ErrorKind::other is 1, and so on.
@@ -114,9 +115,9 @@ inline const doors::AnyOperator* optional_operator(const quiver_context* context
     return &any;
 }
 
-/// Copies the caller's options. Fields that the caller's version of the header lacks get their
-/// defaults, and so do all fields for null. Throws InputError if struct_size is smaller than the
-/// field itself or larger than the struct of this version.
+/// Copies the caller's options. Fields that the caller's version of the header lacks are 0, and so
+/// are all fields for null. Throws InputError if struct_size is smaller than its own field or
+/// larger than the struct of this version.
 template <class Options>
 Options read_options(const Options* given, const char* name) {
     Options options{};

@@ -24,7 +24,8 @@ _contexts: dict[tuple[int, int, int], Any] = {}
 _owners: list[Any] = []
 _contexts_lock = threading.Lock()
 
-# A Context frees its memory in the order of its stream, so the owner of the stream must still work.
+# A Context frees its memory in the order of its stream. At exit the Contexts are freed first, while
+# the owners of their streams still work.
 atexit.register(_contexts.clear)
 
 
@@ -50,12 +51,12 @@ def scalar_of(*dtypes: Any) -> str:
 
 
 def real_scalar(char: str) -> str:
-    """The scalar of absolute values."""
+    """The real scalar of the same precision."""
     return char.lower()
 
 
 def library_name(x: Any) -> str:
-    """'numpy', 'cupy' or 'torch'; 'dlpack' for other producers; '' for no array."""
+    """'numpy', 'cupy' or 'torch'; 'dlpack' for an array of another library; '' if x is no array."""
     if type(x) is np.ndarray:
         return "numpy"
     root = type(x).__module__.partition(".")[0]
@@ -99,7 +100,8 @@ def sparse_source(a: Any) -> str | None:
 
 
 def stream_pointer(stream: Any) -> int:
-    """The address of a stream: an integer, a library's, or an object with `__cuda_stream__`."""
+    """The address of a stream, which is an integer, a stream of torch or cupy, or an object with
+    `__cuda_stream__`."""
     if hasattr(stream, "__cuda_stream__"):
         pair = stream.__cuda_stream__
         return int((pair() if callable(pair) else pair)[1])
@@ -108,7 +110,8 @@ def stream_pointer(stream: Any) -> int:
             return int(getattr(stream, name))
     if isinstance(stream, int):
         return stream
-    raise TypeError("stream: an integer, or an object of torch, cupy or with __cuda_stream__")
+    raise TypeError("stream: an integer, a stream of torch or cupy, or an object with "
+                    "__cuda_stream__ is expected")
 
 
 class Space:
@@ -179,7 +182,7 @@ class Space:
 
     @contextlib.contextmanager
     def entered(self) -> Iterator[None]:
-        """Makes device and stream current, so that the caller's functions use them."""
+        """Makes the device and the stream current, so that functions of the caller use them."""
         if self.device < 0:
             yield
         elif self.library == "torch":
@@ -274,7 +277,7 @@ class Space:
         return x
 
     def _import(self, x: Any) -> Any:
-        """An array of another library, without a copy."""
+        """Converts an array of another library to one of this space without a copy."""
         if self.library == "torch":
             import torch
 
@@ -307,7 +310,7 @@ class Space:
         return self.module().ascontiguousarray(x)
 
     def has_block_layout(self, x: Any) -> bool:
-        """True if the rows are contiguous and follow each other at a positive distance."""
+        """True if each row is contiguous and the rows ascend in memory without overlap."""
         if self.library == "numpy" and x.flags.carray:
             return True
         if self.library == "torch":
@@ -324,7 +327,7 @@ class Space:
         return x.shape[0] <= 1 or (strides[0] % size == 0 and strides[0] >= columns * size)
 
     def output(self, out: Any, shape: tuple[int, ...], char: str, name: str) -> Any:
-        """The caller's array for a result, or a new one for None."""
+        """The array for a result: `out` after its checks, or a new array if `out` is None."""
         if out is None:
             return self.empty(shape, char)
         if type(out) is np.ndarray and self.library == "numpy":
@@ -405,7 +408,7 @@ def gpu_library() -> str:
 
 
 def parse_device(device: Any) -> int | None:
-    """The number of the GPU, -1 for the host, or None, of an argument `device`."""
+    """The number of the GPU, -1 for the host, or None, for an argument `device`."""
     if device is None:
         return None
     if isinstance(device, int):
@@ -421,7 +424,8 @@ def parse_device(device: Any) -> int | None:
 
 
 def space_of(*arrays: Any, device: Any = None, stream: Any = None) -> Space:
-    """The space of the first array that is not None, else NumPy's; `device` overrides the place."""
+    """The space of the first array, else NumPy's. `device` may move arrays of the host to a GPU,
+    but not arrays of a GPU to another place."""
     if device is None and stream is None and arrays and type(arrays[0]) is np.ndarray:
         return _host
     number = parse_device(device)

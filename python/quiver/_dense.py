@@ -13,7 +13,7 @@ from ._operators import make_operator, operand_space, problem_scalar, sizes
 
 
 def _prepare(stream: Any, *arrays: Any) -> tuple[Space, str]:
-    """The space and the scalar of a product."""
+    """The space and the scalar of a product of these arrays."""
     given = [x for x in arrays if x is not None]
     if any(type(x) is not np.ndarray and sparse_source(x) is not None for x in given):
         raise TypeError("a sparse matrix is not a block: pass an array (A.toarray()); "
@@ -53,9 +53,9 @@ def tsmttsm(A: Any, B: Any, alpha: complex = 1.0, beta: complex = 0.0, out: Any 
     Parameters
     ----------
     A, B : array, (n, k) and (n, l)
-        Arrays of one library on one device. Contiguous rows are not copied.
+        Arrays of one library on one device. Arrays with contiguous rows are not copied.
     alpha, beta : scalar
-        Factors. With beta, `out` holds C.
+        Factors. If beta is not 0, `out` holds C.
     out : array, (k, l), optional
         The result; a new array of the same library if not given.
     stream : optional
@@ -116,9 +116,9 @@ def tsmm(X: Any, C: Any, alpha: complex = 1.0, beta: complex = 0.0, out: Any = N
     ----------
     X, C : array, (n, k) and (k, l)
     alpha, beta : scalar
-        Factors. With beta, `out` holds Y.
+        Factors. If beta is not 0, `out` holds Y.
     out : array, (n, l), optional
-        The array for the result; with `out=X` the product is in place.
+        The result; a new array if not given. With `out=X` the product is formed in place.
     stream : optional
         As in `tsmttsm`.
 
@@ -151,7 +151,7 @@ def tsmm_gram(V: Any, H: Any, alpha: complex = 1.0, beta: complex = 0.0, out: An
     ----------
     V, H : array, (n, k) and (k, l)
     alpha, beta : scalar
-        Factors. With beta, `out` holds W.
+        Factors. If beta is not 0, `out` holds W.
     out, stream : optional
         As in `tsmm`.
 
@@ -189,8 +189,8 @@ class QR(NamedTuple):
 def qr(A: Any, *, stream: Any = None) -> QR:
     """A = Q R with orthonormal columns of Q (n x k) and upper triangular R, for n >= k.
 
-    Cholesky-QR twice, or TSQR if A is too ill-conditioned for it. The diagonal of R may have any
-    sign.
+    The method is Cholesky-QR, applied twice, or TSQR if A is too ill-conditioned for Cholesky-QR.
+    Diagonal elements of R may have any sign.
 
     Parameters
     ----------
@@ -229,7 +229,8 @@ def spmm(A: Any, X: Any, out: Any = None, *, stream: Any = None) -> Any:
     Parameters
     ----------
     A : matrix or operator
-        As in `eigsh`, but any square matrix. A `SparseMatrix` saves the set-up of each call.
+        As in `eigsh`, but not necessarily Hermitian. A `SparseMatrix` is set up once, other
+        matrices in each call.
     X : array, (n, b) or (n,)
     out : array of X's shape, optional
     stream : optional
@@ -263,7 +264,7 @@ class BatchedLU(NamedTuple):
     factors: Any
     #: Row j was exchanged with row pivots[b, j].
     pivots: Any
-    #: 0, or j + 1 where j is the first column without a pivot.
+    #: 0 for a regular matrix; otherwise j + 1 for the first column j without a nonzero pivot.
     status: Any
 
 
@@ -359,7 +360,7 @@ def solve(A: Any, B: Any, *, assume_a: str = "general", stream: Any = None) -> A
         n from 1 to 64; with `assume_a='pos'` 1 to 512.
     B : array, (count, n) or (count, n, m)
     assume_a : {'general', 'pos'}
-        'pos': Hermitian positive definite, by Cholesky factors.
+        'general': LU factors. 'pos': A is Hermitian positive definite; Cholesky factors.
     stream : optional
         As in `tsmttsm`.
 
@@ -379,7 +380,7 @@ def solve(A: Any, B: Any, *, assume_a: str = "general", stream: Any = None) -> A
     [[1.0, 0.5]]
     """
     if assume_a not in ("general", "pos"):
-        raise ValueError(f"assume_a={assume_a!r} is none of general, pos")
+        raise ValueError(f"assume_a={assume_a!r} is not one of general, pos")
     space, char = _prepare(stream, A, B)
     b = space.array(B, char, "B")
     vectors = b.ndim == 2

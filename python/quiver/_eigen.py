@@ -16,9 +16,10 @@ from ._arrays import Space, real_scalar, sparse_source
 from ._operators import (LinearOperator, SparseMatrix, make_operator, operand_space,
                          problem_scalar, shape_of, sizes)
 
-#: Larger matrices are not factorised for shift and invert.
+#: With sigma, eigsh does not factorise larger matrices.
 _MOST_FACTORISED_ROWS = 50000
-#: Method 'auto' makes a dense solve of smaller matrices, which does not use a factorisation.
+#: Method 'auto' makes a dense solve of sparse matrices with up to so many rows, without a
+#: factorisation.
 _DENSE_ROWS = 1024
 _WHICH = {"LM": "largest-magnitude", "SM": "smallest-magnitude", "LA": "largest", "SA": "smallest",
           "BE": "both-ends"}
@@ -29,15 +30,16 @@ class Iteration(NamedTuple):
     """The argument of a callback, which a solver calls after each iteration."""
 
     iteration: int
-    #: Pairs that have converged, and the number of wanted pairs; in linear solves columns of b
-    #: well below their tolerance, which may be fewer than all at the last event.
+    #: Pairs that have converged, and the number of wanted pairs. In linear solves, the columns of b
+    #: that have stopped or whose residual is well below the tolerance, which may be fewer than all
+    #: at the last event, and the number of columns.
     converged: int
     wanted: int
-    #: The largest residual of the next wanted pairs, relative to the norm of A; in linear solves
-    #: that of the columns of b, relative to their norms.
+    #: The largest residual of the next wanted pairs, relative to the norm of A. In linear solves,
+    #: the largest residual of the columns, each relative to the norm of its column of b.
     residual: float
     seconds: float
-    #: 'search' or 'verify'; 'solve' in linear solves.
+    #: 'search' or 'verify'; with a window also 'density'; in linear solves 'solve'.
     stage: str
 
 
@@ -45,7 +47,8 @@ class Iteration(NamedTuple):
 class EigenInfo:
     """The outcome of a solve, the third result of ``eigsh(..., full_output=True)``."""
 
-    #: ||A x - w M x|| / ||x|| of each pair, from a fresh product.
+    #: ||A x - w M x|| / ||x|| of each pair, from a fresh product. With mode='buckling', residuals
+    #: and norm_estimate are those of M x = u A x with u = 1 / w, the problem that is solved instead.
     residuals: np.ndarray
     #: An estimate of ||A||, and the tolerance of the solve relative to it.
     norm_estimate: float
@@ -65,8 +68,8 @@ class EigenInfo:
     method: str
     method_reason: str
     message: str
-    #: In `NoConvergence` and `Unverified` only: all pairs that `residuals` belongs to, in the
-    #: caller's library, also those that have not converged.
+    #: In `NoConvergence` and `Unverified` only: all pairs, also those that have not converged, in
+    #: the order of `residuals`, as arrays of the caller's library.
     all_eigenvalues: Any = None
     all_eigenvectors: Any = None
 
@@ -101,7 +104,7 @@ class UnverifiedWarning(RuntimeWarning):
 
 
 def _exception(kind: type, *args: Any) -> Exception:
-    """An exception of this kind which, if SciPy is in use, is also an ArpackNoConvergence."""
+    """An exception of class `kind`, which is also an ArpackNoConvergence if SciPy is in use."""
     scipy = sys.modules.get("scipy.sparse.linalg")
     if scipy is None:
         return kind(*args)
@@ -184,7 +187,7 @@ def eigsh(A: Any, k: int = 6, M: Any = None, sigma: float | None = None, which: 
     Minv : ignored
         M is not inverted.
     OPinv : matrix, operator or callable, optional
-        The inverse of A - sigma M.
+        The inverse of A - sigma M; ignored with mode='buckling'.
     mode : {'normal', 'buckling', 'cayley'}
         With sigma: `which` applies to 1 / (w - sigma), w / (w - sigma), (w + sigma) / (w - sigma).
     method : {'auto', 'lanczos', 'chebyshev', 'lobpcg', 'jd', 'filter', 'dense', 'shift-invert'}
@@ -196,7 +199,7 @@ def eigsh(A: Any, k: int = 6, M: Any = None, sigma: float | None = None, which: 
     preconditioner : str, matrix, operator or callable, optional
         An approximation of the inverse of A (of A - sigma M), positive definite; for a sparse A
         also a name: 'jacobi', 'block-jacobi', 'chebyshev', 'ic', 'ilu', 'ldlt', with options as in
-        'ldlt,shift=0.5'.
+        'ldlt,shift=0.5'. Ignored with mode='buckling'.
     constraints : array, (n, c), optional
         Only eigenvectors orthogonal to these columns (in the inner product of M) are wanted.
     window : (float, float), optional
@@ -207,15 +210,15 @@ def eigsh(A: Any, k: int = 6, M: Any = None, sigma: float | None = None, which: 
         A communicator of mpi4py, in builds with MPI. Each rank then passes its own rows of A, M
         and all vectors, consecutive in rank order; A and M have the columns of all ranks.
     device, stream : optional
-        'cpu', 'cuda', 'cuda:N'; a CUDA stream. If not given, they are those of the arrays and the
-        caller's current stream.
+        The device, 'cpu', 'cuda' or 'cuda:N', and a CUDA stream. If not given, the device is that
+        of the arrays, and the stream is the caller's current one.
     callback : callable or 'progress', optional
         Called with an `Iteration` after each iteration. 'progress' shows a bar of tqdm on a
         terminal if tqdm is installed.
     full_output : bool
         If true, an `EigenInfo` is returned as well.
     on_unverified : {'raise', 'warn', 'ignore'}
-        The action if all residuals are small, but a missing copy cannot be excluded.
+        The action if all residuals are small, but copies of an eigenvalue may be missing.
     rng : ignored
         The random start vectors are the same in every call.
 
@@ -232,9 +235,10 @@ def eigsh(A: Any, k: int = 6, M: Any = None, sigma: float | None = None, which: 
     Raises
     ------
     NoConvergence, Unverified
-        With the converged pairs; also an ArpackNoConvergence where SciPy is in use.
+        If the solver gave up, or could not verify that no copy is missing. The exception has the
+        converged pairs and, where SciPy is in use, is also an ArpackNoConvergence.
     ValueError
-        Arguments that are not valid, among them matrices that are not Hermitian.
+        If an argument is invalid, or a matrix is not Hermitian.
 
     Examples
     --------
@@ -260,7 +264,7 @@ def eigsh(A: Any, k: int = 6, M: Any = None, sigma: float | None = None, which: 
     if sigma is not None:
         sigma = _real_sigma(sigma)
         if window is not None:
-            raise ValueError("sigma and window: give one of them")
+            raise ValueError("sigma and window exclude each other: omit one of them")
     if mode != "normal" and sigma is None:
         raise ValueError(f"mode={mode!r} needs sigma")
     if mode == "cayley" and which == _SM:
@@ -306,7 +310,7 @@ def _check_words(which: str, mode: str, on_unverified: str) -> None:
                                ("mode", mode, ("normal", "buckling", "cayley")),
                                ("on_unverified", on_unverified, ("raise", "warn", "ignore"))):
         if value not in words:
-            raise ValueError(f"{name}={value!r} is none of {', '.join(words)}")
+            raise ValueError(f"{name}={value!r} is not one of {', '.join(words)}")
 
 
 def _count(k: Any) -> int:
@@ -372,7 +376,7 @@ def _shifted(a: Any, m: Any, sigma: float, n: int, space: Space, char: str) -> A
 
 
 def _set_inverse(problem: _Problem, sigma: float | None, op_inv: Any, preconditioner: Any) -> None:
-    """Sets the preconditioner of the problem, or its inverse of A - sigma M."""
+    """Sets problem.inverse, the inverse of A - sigma M, or problem.preconditioner, or neither."""
     make = lambda x, name: make_operator(x, problem.rows, problem.space, problem.char, name)  # noqa: E731
     if op_inv is not None and sigma is not None:
         problem.inverse = make(op_inv, "OPinv")
@@ -411,7 +415,7 @@ def _near_sigma(problem: _Problem, k: int, sigma: float, which: str,
         if not outcome.converged or len(w) < wanted:
             return outcome, np.arange(len(w))
         distance = w - sigma
-        # A pair at sigma itself has an infinite value, of either sign.
+        # The value of a pair at sigma itself is infinite; the positive sign is arbitrary.
         smallest = np.finfo(float).tiny
         inverse = 1 / np.where(np.abs(distance) < smallest, smallest, distance)
         value = inverse if mode == "normal" else 1 + 2 * sigma * inverse
@@ -443,8 +447,9 @@ def _select(value: np.ndarray, k: int, which: str) -> np.ndarray | None:
 
 def _is_complete(value: np.ndarray, chosen: np.ndarray, which: str, k: int, low: float,
                  high: float) -> bool:
-    """True if no unknown pair, whose value lies between low and high, can be among the selected."""
-    # The rounding error of the value of the farthest pair.
+    """True if no pair that was not computed can be among the selected: its value lies between low
+    and high."""
+    # A bound of the rounding error of low and high.
     slack = 1e-12 * max(abs(low), abs(high))
     picked = value[chosen]
     if which == _LA:
@@ -464,7 +469,7 @@ def _buckling(a: Any, k: int, m: Any, sigma: float | None, which: str, return_ei
     s = -1 for positive sigma, else 1. Then w / (w - sigma) = 1 / |sigma| / (u - s / sigma)."""
     if m is None or not sigma:
         raise ValueError("mode='buckling' needs M and a sigma that is not 0")
-    options["OPinv"] = None  # the inverse of A - sigma M is that of M - A / sigma up to a factor
+    options["OPinv"] = None  # eigsh needs the inverse of s M - (s / sigma) A, a multiple of OPinv
     if not hasattr(m, "__neg__"):
         raise TypeError("mode='buckling': M must be a matrix or a LinearOperator of SciPy")
     sign = -1.0 if sigma > 0 else 1.0
@@ -485,7 +490,7 @@ def _buckling(a: Any, k: int, m: Any, sigma: float | None, which: str, return_ei
 def _deliver(problem: _Problem, outcome: Any, chosen: np.ndarray | None, shift: float,
              k: int | None, return_eigenvectors: bool, full_output: bool,
              on_unverified: str) -> Any:
-    """Returns the result in the caller's library, or raises the exception that carries it."""
+    """Returns the result as arrays of the caller's library, or raises an exception with them."""
     space, char = problem.space, problem.char
     values = np.array(outcome.eigenvalues) + shift
     residuals = np.array(outcome.residuals)

@@ -30,8 +30,8 @@ class LinearInfo:
     residuals: np.ndarray
     b_norms: np.ndarray
     column_iterations: np.ndarray
-    #: Of each column: 'converged', 'out of iterations', 'stagnated', 'breakdown' or 'not finite',
-    #: and the cause.
+    #: Of each column: 'converged', 'out of iterations', 'stagnated', 'breakdown' or 'not finite';
+    #: and the reason if the column has not converged.
     statuses: list[str]
     messages: list[str]
 
@@ -53,8 +53,8 @@ _SHARED = """
         A preconditioner that approximates the inverse of A{preconditioner}; for a sparse A also a
         name: 'jacobi', 'block-jacobi', 'chebyshev', 'ic', 'ilu', 'ldlt'.
     callback : callable or 'progress', optional
-        Called with an `Iteration` after each step of the block, for one or many columns; not with
-        SciPy's iterate or residual. 'progress' is that of `eigsh`.{callback_type}
+        Called with an `Iteration` after each step of the block; the callbacks of SciPy get the
+        iterate or the residual instead. 'progress' shows a bar, as in `eigsh`.{callback_type}
     device, stream, comm : optional
         As in `eigsh`.
     full_output : bool
@@ -65,8 +65,8 @@ _SHARED = """
     -------
     x : array of b's shape
     info : int
-        0 if all columns have converged; else the number of steps, or -1 if a column of b ended with
-        a breakdown or with numbers that are not finite. gmres counts steps, not restarts.
+        0 if all columns have converged; -1 if a column ended with a breakdown or with numbers that
+        are not finite; otherwise the number of steps (also for gmres, not of restarts).
     details : LinearInfo
         Only with ``full_output=True``.
 
@@ -87,9 +87,9 @@ _SHARED = """
 
 
 def _tolerances(space: Space, b: Any, rtol: float, atol: float) -> list[float]:
-    """The relative tolerance of each column; a column of zeros converges at once."""
+    """The relative tolerance of each column; rtol for a zero column, which converges at once."""
     if rtol < 0 or atol < 0:
-        raise ValueError(f"rtol={rtol}, atol={atol}: tolerances are not negative")
+        raise ValueError(f"rtol={rtol}, atol={atol}: tolerances must not be negative")
     norms = np.sqrt(space.sum((np.abs(space.numpy(b)) ** 2).sum(axis=0))) if atol > 0 else None
     columns = b.shape[1]
     if norms is None:
@@ -160,7 +160,7 @@ def _details(outcome: Any) -> LinearInfo:
 
 
 def _size(A: Any, b: Any) -> int:
-    """The order n of A, for the default limits of steps."""
+    """The order n of A, from which the default of maxiter is computed."""
     shape = shape_of(A)
     return int(shape[1]) if shape is not None and len(shape) == 2 else len(b)
 

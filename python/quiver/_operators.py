@@ -22,8 +22,8 @@ class LinearOperator:
         (n, n); with a communicator, this rank's number of rows and n.
     matmat : callable
         ``matmat(X) -> Y`` or ``matmat(X, out)``, which writes to ``out``. X and out are n x b, for
-        any b; the function must not change X. The second form is that of a function whose
-        second positional parameter has no default or is called ``out``.
+        any b; the function must not change X. A function has the second form if its second
+        positional parameter has no default or is called ``out``.
     dtype : dtype, optional
         The scalar of X and Y; float64 if not given.
     device : optional
@@ -45,7 +45,7 @@ class LinearOperator:
         if np.shape(shape) != (2,):
             raise ValueError(f"LinearOperator: the shape is a pair (n, n), not {shape!r}")
         self.shape = (int(shape[0]), int(shape[1]))
-        if self.shape[0] >= self.shape[1]:  # fewer rows are those of one of several ranks
+        if self.shape[0] >= self.shape[1]:  # fewer rows: those of one of several ranks
             require_square(self.shape, "LinearOperator")
         if not callable(matmat):
             raise TypeError(f"LinearOperator: matmat is a function, not {type(matmat).__name__}")
@@ -69,7 +69,7 @@ class SparseMatrix:
     device, stream : optional
         The place in which the matrix is stored; that of A if not given.
     comm : optional
-        A communicator of mpi4py. A then holds the rows of this rank, with all columns.
+        A communicator of mpi4py. A then has the rows of this rank and all columns.
 
     Notes
     -----
@@ -125,7 +125,8 @@ def _sparse_dtype(a: Any) -> np.dtype:
 
 
 def _make_sparse(a: Any, space: Space, char: str) -> Any:
-    """The operator of a sparse matrix; arrays on the space's device stay there."""
+    """The operator of a sparse matrix. Arrays on the device of the space are not copied to the host
+    here."""
     source = sparse_source(a)
     if _sparse_dtype(a).kind == "c" and char in "fd":
         raise ValueError("the matrix is complex, but a real scalar is requested")
@@ -199,7 +200,7 @@ def _make_function(function: Callable[..., Any], n: int, space: Space, char: str
 
 def sizes(space: Space, *operands: tuple[str, Any], vectors: tuple[Any, ...] = ()) \
         -> tuple[int, int]:
-    """The numbers of rows of this rank and of all ranks, by the first argument with a shape."""
+    """The numbers of rows of this rank and of all ranks, from the first argument with a shape."""
     for name, x in operands:
         shape = None if x is None else shape_of(x)
         if shape is not None:
@@ -242,7 +243,8 @@ def operand_space(a: Any, others: tuple[Any, ...], device: Any, stream: Any,
                   comm: Any = None) -> Space:
     """The space of a problem with this matrix and these arrays."""
     if isinstance(a, SparseMatrix):
-        # The matrix stays in its place; the stream is the caller's current one.
+        # The place is that of the matrix; `device` is ignored. Without `stream`, the stream is the
+        # caller's current one.
         home = a._space
         if home.device < 0:
             return home.with_comm(comm)
@@ -262,8 +264,8 @@ def _space_of_problem(a: Any, others: tuple[Any, ...], device: Any, stream: Any)
 
 
 def make_operator(a: Any, n: int, space: Space, char: str, name: str) -> Any:
-    """Makes the operator for one solve of a matrix, an operator or a function with n rows (of this
-    rank)."""
+    """The operator of `a`, a matrix, an operator or a function with n rows (of this rank), for one
+    call."""
     if isinstance(a, SparseMatrix):
         if a._space.device != space.device:
             raise ValueError(f"{name}: the SparseMatrix is on another device than the arrays")

@@ -31,7 +31,7 @@ constexpr nb::dlpack::dtype dlpack_type() {
     return {static_cast<std::uint8_t>(code), static_cast<std::uint8_t>(8 * sizeof(T)), 1};
 }
 
-/// Host memory, or memory of a CUDA device.
+/// The place of an array; managed memory of CUDA counts as device memory.
 template <class Array>
 Place place_of(const Array& array) {
     return array.device_type() == nb::device::cuda::value ||
@@ -51,7 +51,8 @@ auto* data_of(const Array& array) {
     return static_cast<Element*>(static_cast<void*>(bytes));
 }
 
-/// The block that an array of one or two dimensions holds: rows x columns, with contiguous rows.
+/// The rows x columns block of an array of one or two dimensions. Throws ShapeError unless the rows
+/// are contiguous.
 template <class T, class Array>
 auto block_of(const Array& array) {
     auto* data = data_of<T>(array);
@@ -84,7 +85,7 @@ auto span_of(const Array& array) {
     return std::span<std::remove_pointer_t<decltype(data)>>(data, array.size());
 }
 
-/// "f", "d", "F", "D", as NumPy names the four scalars.
+/// The scalar with NumPy's character "f", "d", "F" or "D".
 inline Dtype dtype_of(const std::string& character) {
     return character == "f"   ? Dtype::s
            : character == "d" ? Dtype::d

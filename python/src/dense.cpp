@@ -82,7 +82,7 @@ void qr_any(SharedContext& shared, const InputArray& x, const OutputArray& q,
     });
 }
 
-/// count x rows x cols, contiguous.
+/// The batch of a contiguous array of shape (count, rows, cols).
 template <class T, class Array>
 auto batch_of(const Array& array) {
     using Element = std::conditional_t<Array::ReadOnly, const T, T>;

@@ -76,7 +76,7 @@ Enum parse(const char* what, const std::string& text, std::initializer_list<Enum
         }
         names += std::string(names.empty() ? "" : ", ") + to_string(value);
     }
-    throw InputError(std::string(what) + "='" + text + "' is none of " + names);
+    throw InputError(std::string(what) + "='" + text + "' is not one of " + names);
 }
 
 EigenOptions options_of(const EigenRequest& request) {

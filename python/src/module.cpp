@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The module quiver._core: the library for the Python layer (python/quiver), which checks and
-// converts arguments. Not a public interface.
+// The module quiver._core, a private interface for the Python layer (python/quiver), which checks
+// and converts arguments.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -54,8 +54,8 @@ std::shared_ptr<SharedContext> make_context(int device, std::uintptr_t stream, i
     return std::make_shared<SharedContext>(comm_at(comm), where);
 }
 
-/// Converts errors of the library to Python exceptions: errors in arguments to ValueError, the
-/// others to quiver.Error, a subclass of RuntimeError.
+/// Converts errors of the library to Python exceptions: errors in arguments to ValueError, lack of
+/// memory to MemoryError, all others to quiver.Error, a subclass of RuntimeError.
 void translate(const std::exception_ptr& error, void* payload) {
     try {
         std::rethrow_exception(error);
@@ -83,8 +83,8 @@ NB_MODULE(_core, module) {
     using nb::literals::operator""_a;
     const nb::exception<quiver::Error> error(module, "Error", PyExc_RuntimeError);
     error.attr("__doc__") =
-        "The library or its device failed; the message names the cause. Arguments that are not "
-        "valid raise ValueError.";
+        "The library or its device failed; the message names the cause. Invalid arguments raise "
+        "ValueError, and lack of memory raises MemoryError.";
     // nanobind tries the translator that was registered last before all others.
     nb::register_exception_translator(&translate, error.ptr());
     module.attr("version") = quiver::config::version;

@@ -37,7 +37,7 @@ nb::object array_of(const Context& ctx, BlockView<T> block) {
                                                   dlpack_type<Scalar>()),
                         nb::rv_policy::reference);
     }
-    // DLPack has no read-only arrays in several libraries, so X is passed as writable.
+    // Several libraries cannot import read-only arrays by DLPack, so X is passed as writable.
     return nb::cast(
         nb::ndarray<Scalar>(const_cast<Scalar*>(block.data), 2, shape, nb::none(), strides,
                             dlpack_type<Scalar>(), nb::device::cuda::value, ctx.device().id),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operators of any scalar as Python objects, and Ctrl-C in their products.
+// Operators of any scalar as Python objects, and the interruption of their products by Ctrl-C.
 #pragma once
 
 #include <chrono>
@@ -20,7 +20,8 @@ using doors::AnyOperator;
 bool check_signals();
 
 /// An operator that checks for signals before its products, at most 20 times a second, so that
-/// Ctrl-C also ends solves without a callback. An exception of a callback ends the solve, too.
+/// Ctrl-C also ends solves without a callback. It also ends the solve if a callback raised an
+/// exception.
 template <class T>
 class InterruptibleOperator final : public Operator<T> {
   public:

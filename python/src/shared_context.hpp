@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The rules of a call from Python into the library.
+// run(), by which calls from Python enter the library, and call_python(), by which the library
+// calls Python.
 #pragma once
 
 #include <exception>
@@ -22,8 +23,9 @@ using doors::SharedContext;
 /// own.
 std::exception_ptr& callback_error();
 
-/// Calls `function`, which runs Python code, with the GIL. Returns false if `function` raised an
-/// exception now, or a callback did earlier during the present call of the library.
+/// Calls `function`, which runs Python code, with the GIL. Returns false if `function` raises an
+/// exception. After an exception of an earlier callback in the present call of the library, returns
+/// false without calling `function`.
 template <class F>
 bool call_python(F&& function) {
     if (callback_error()) {
@@ -40,7 +42,7 @@ bool call_python(F&& function) {
 }
 
 /// Returns work(context). `work` runs without the GIL while this thread holds the Context. If a
-/// Python callback raised an exception meanwhile, run() throws that exception.
+/// Python callback raises an exception during `work`, run() throws that exception.
 template <class F>
 auto run(SharedContext& shared, F&& work) {
     struct Restore {
@@ -56,7 +58,8 @@ auto run(SharedContext& shared, F&& work) {
         // The GIL is released first: a thread that waits for the Context must not hold it.
         const nb::gil_scoped_release release;
         const std::lock_guard lock(shared.mutex);
-        const doors::ScopedSink silent(shared, {});  // events of a nested call are not the outer's
+        // A nested call must not send its events to the sink of the outer call.
+        const doors::ScopedSink silent(shared, {});
         return work(shared.context);
     };
     try {

@@ -15,19 +15,20 @@ namespace quiver {
 /// The k smallest or largest eigenpairs of a Hermitian operator.
 ///
 /// Search: a basis V of Krylov blocks, fully orthogonalised by block_gram_schmidt (also against the
-/// locked pairs), satisfies A V = V H + F R; Ritz pairs come from H. When the basis is full,
-/// converged pairs at the wanted end are locked and the basis shrinks to the best Ritz vectors,
-/// followed by F (block version of Wu and Simon, SIAM J. Matrix Anal. Appl. 22 (2000) 602).
+/// locked pairs), satisfies A V = V H + F R; Ritz pairs come from H. When the basis is full or all
+/// wanted pairs have converged, converged pairs at the wanted end are locked and the basis shrinks
+/// to the best Ritz vectors, followed by F (block version of Wu and Simon, SIAM J. Matrix Anal.
+/// Appl. 22 (2000) 602).
 /// Start vectors and constraints of the problem are used as EigenProblem documents. The
 /// preconditioner is ignored. A matrix B is an InputError, because its inverse would be needed.
 /// Refine: Rayleigh-Ritz on the locked pairs with fresh products; pairs above the tolerance are
 /// searched again.
 /// Verify: at least 2 fresh random columns, orthogonal to the locked pairs, start a search of the
-/// complement. Its extreme Ritz pair (theta, rho) ends the search once theta lies outside the
-/// wanted set by 100 sqrt(rows) rho, or once rho is rounding noise. Pairs found inside the wanted
-/// set are absorbed, and another round with fresh columns follows, until a round finds nothing. The
-/// verdict is wrong only if all start columns are nearly orthogonal to a missing eigenvector:
-/// docs/solvers.md bounds the probability.
+/// complement. Its extreme Ritz value theta with residual rho ends the search once theta lies
+/// outside the wanted set by 100 sqrt(rows) rho, or once rho is rounding noise
+/// (judge_complement()). Pairs found inside the wanted set are absorbed, and another round with
+/// fresh columns follows, until a round finds nothing. The verdict is wrong only if all start
+/// columns are nearly orthogonal to a missing eigenvector: docs/solvers.md bounds the probability.
 ///
 /// The operator must be Hermitian and its norm, unless 0, within NormRange: NumericalError if the
 /// projected matrix shows otherwise, or if a product holds NaN or infinity. Throws the errors of

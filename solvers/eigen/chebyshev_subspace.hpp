@@ -36,7 +36,7 @@ namespace quiver {
 /// projected matrix shows otherwise, or if a product holds NaN or infinity. Throws the errors of
 /// check_problem() and check_options(). Collective. Cost of a sweep of degree d with m columns: d +
 /// 1 products with m columns, about 12 passes over m columns, 5 all-reduces; memory rows x (k + 2
-/// basis + 2 block + 30) elements. Source: Zhou, Saad, Tiago, Chelikowsky, J. Comput. Phys. 219
+/// basis + 2 block + 48) elements. Source: Zhou, Saad, Tiago, Chelikowsky, J. Comput. Phys. 219
 /// (2006) 172; bounds: Zhou and Li, Linear Algebra Appl. 435 (2011) 480.
 template <class T>
 EigenResult<T> chebyshev_subspace(Context& ctx, const EigenProblem<T>& problem,

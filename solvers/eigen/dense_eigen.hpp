@@ -19,14 +19,15 @@ namespace quiver {
 /// receive these numbers, so that all ranks have the same bits. On a device the arithmetic is
 /// that of the host.
 ///
-/// Multiplicity::verified rests on the whole spectrum instead of a search: the eigenvalues are
-/// those of a matrix that differs from A by a modest multiple of the round-off of ||A||, and each
-/// is counted once. Residuals come from fresh products as in all methods. ||A|| may have any size;
-/// NormRange does not apply. `start`, `preconditioner`, `inverse`, options.block and
-/// options.max_basis are ignored; a checkpoint is an InputError, because there is no state to save.
-/// The callback can end the solve only before the arithmetic begins. Throws the errors of
-/// check_problem() and check_options(), IndefiniteError for a B that is not positive definite,
-/// NumericalError if a product holds NaN or infinity. Collective.
+/// Multiplicity::verified rests on the whole spectrum instead of a search: the computed eigenvalues
+/// are those of a matrix that differs from A by a modest multiple of the round-off of ||A||, and
+/// each copy of an eigenvalue is counted. Residuals come from fresh products as in all methods.
+/// ||A|| may have any size; NormRange does not apply. `start`, `preconditioner`, `inverse`,
+/// options.block and options.max_basis are ignored; more than 40,000 rows are an InputError, and so
+/// is a checkpoint, because there is no state to save. The callback can end the solve only before
+/// the arithmetic begins. Throws the errors of check_problem() and check_options(), IndefiniteError
+/// for a B that is not positive definite, NumericalError if a product holds NaN or infinity.
+/// Collective.
 ///
 /// Cost: about 4 n^3 flops on rank 0 (14 n^3 for complex scalars), and 2 n^2 k for the vectors, by
 /// LAPACK with the Context's threads; n products without stored entries. Memory of rank 0: 3 n^2 +

@@ -14,10 +14,11 @@
 
 namespace quiver {
 
-/// The wanted eigenvalues: an end of the spectrum, or those nearest EigenOptions::target (method
-/// jacobi_davidson). The last three are for eigensolve() alone: largest_magnitude takes the largest
-/// |value|, in two solves; smallest_magnitude is the target 0; both_ends takes k / 2 of the
-/// smallest and k - k / 2 of the largest, in two solves.
+/// The wanted eigenvalues: an end of the spectrum, or those nearest EigenOptions::target (methods
+/// jacobi_davidson, dense, shift_invert). largest_magnitude: the largest |value|;
+/// smallest_magnitude: the target 0; both_ends: k / 2 of the smallest and k - k / 2 of the largest.
+/// dense_eigen() and shift_invert() take these three themselves; for the other methods call
+/// eigensolve(), which makes two solves for largest_magnitude and both_ends.
 enum class Which : std::uint8_t {
     smallest,
     largest,
@@ -66,14 +67,15 @@ struct EigenOptions {
     /// A pair has converged when ||A x - lambda x|| <= tol ||A|| with ||x|| = 1. A tolerance below
     /// what the scalar type can attain is raised to that value.
     double tol = 1e-10;
-    /// Block steps before the solver gives up: products with the operator, or filters if a window
-    /// is given.
+    /// Limit of EigenResult::iterations, which counts block products, but in lobpcg() iterations,
+    /// in window_filter() filters and in shift_invert() factorisations.
     std::int64_t max_iterations = 10000;
     /// Seed of the start block and of every random column. Equal seeds give equal results.
     std::uint64_t seed = 1;
     /// Columns of the search basis, at least k + 3 max(block, 2) or all rows; 0 lets the solver
     /// choose. Block Lanczos: columns before a restart, by default max(2 k + 4 block, k + 16 block,
-    /// 24); a larger basis needs fewer steps and more memory. Chebyshev: columns of the subspace.
+    /// 24), or all of up to 512 dimensions; a larger basis needs fewer steps and more memory.
+    /// Chebyshev: columns of the subspace.
     int max_basis = 0;
     /// If set, all eigenvalues in this interval are wanted, instead of k at an end.
     std::optional<Window> window = {};
@@ -85,7 +87,8 @@ struct EigenOptions {
     std::function<bool(const IterationEvent&)> keep_going = {};
 };
 
-/// Columns of a step of block Lanczos and Jacobi-Davidson: the requested block, or min(4, k).
+/// Columns of a step of block Lanczos, Jacobi-Davidson and shift-invert: the requested block, or
+/// min(4, k).
 int step_width(const EigenOptions& options);
 
 /// The smallest allowed number of columns of a search basis: k + 3 max(block, 2), or all rows if
@@ -93,9 +96,10 @@ int step_width(const EigenOptions& options);
 std::int64_t least_basis(const EigenOptions& options, std::int64_t rows);
 
 /// The checks that all solvers share; `rows` is the dimension of the searched space. Throws
-/// InputError, identically on all ranks, for k < 1, k > rows, block < 0 or > 64 or > rows, tol not
-/// between 0 and 1, max_basis below least_basis(), max_iterations < 1. A window must be finite and
-/// in order; k is then ignored.
+/// InputError, identically on all ranks, for k < 1 or > rows or > max_pairs, block < 0 or > 64 or >
+/// rows, tol not between 0 and 1, max_basis below least_basis() or above max_pairs, max_iterations
+/// < 1, a target that is not finite, and a `which` other than smallest, largest and target. A
+/// window must be finite and in order; k is then ignored.
 void check_options(const EigenOptions& options, std::int64_t rows);
 
 /// Residuals below this many units of round-off of ||A|| are rounding noise of the products.

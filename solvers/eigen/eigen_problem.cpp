@@ -72,8 +72,10 @@ void check_problem(const Context& ctx, const EigenProblem<T>& problem,
         check_operator(map, problem.preconditioner,
                        "A and the preconditioner have different row maps");
         check_operator(map, problem.inverse, "A and the inverse have different row maps");
-        check_block(ctx, map, problem.start, "start vectors are not laid out as A");
-        check_block(ctx, map, problem.constraints, "constraint vectors are not laid out as A");
+        check_block(ctx, map, problem.start,
+                    "start vectors need the rows of A and the place of the Context");
+        check_block(ctx, map, problem.constraints,
+                    "constraint vectors need the rows of A and the place of the Context");
     });
 }
 

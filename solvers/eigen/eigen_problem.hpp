@@ -31,15 +31,16 @@ struct EigenProblem {
     /// Empty: random start.
     BlockView<const T> start = {};
     /// Only eigenvectors B-orthogonal to these columns are wanted; the columns must be linearly
-    /// independent. If they are eigenvectors, the solver finds the next ones. Otherwise it finds
-    /// eigenvectors of P A P, where P is the projection onto the complement.
+    /// independent. If the columns are eigenvectors, the solver finds the next eigenvectors.
+    /// Otherwise it finds eigenvectors of P A P, where P is the projection onto the complement.
     BlockView<const T> constraints = {};
     /// Receives the solver's states and may hold a state to resume from; may be null.
     Checkpoint<T>* checkpoint = nullptr;
     /// `a` itself if it checks its products (solvers/abft), else null. An `a` that returns the
-    /// products of a ProtectedMatrix unchanged may name that one; with other products, for instance
-    /// 2 A, results are withdrawn. block_lanczos then also checks its basis; eigensolve() also
-    /// checks the block updates of the other solvers if the protection's options request `updates`.
+    /// products of a ProtectedMatrix unchanged may name that ProtectedMatrix here; with other
+    /// products, for instance 2 A, results are withdrawn. block_lanczos then also checks its basis;
+    /// eigensolve() also checks the block updates of the other solvers if the protection's options
+    /// request `updates`.
     ProtectedMatrix<T>* protection = nullptr;
 };
 

@@ -11,8 +11,10 @@
 
 namespace quiver {
 
-/// Whether a search of the orthogonal complement from fresh random columns has shown that no copy
-/// of a wanted eigenvalue is missing. All solvers make the same claim (docs/solvers.md).
+/// verified: the solver has shown that no copy of a wanted eigenvalue is missing, by a search of
+/// the orthogonal complement from fresh random columns, by the whole spectrum (dense_eigen()) or by
+/// counts of inertia (shift_invert()). docs/solvers.md states the claim and the probability of an
+/// error.
 enum class Multiplicity : std::uint8_t { unverified, verified };
 
 template <class T>
@@ -27,15 +29,16 @@ struct EigenResult {
     /// The tolerance in force, and whether it is larger than the requested one.
     double tolerance = 0;
     bool tolerance_raised = false;
-    /// True if all k pairs have residuals <= tolerance * norm_estimate and the multiplicity is
-    /// verified.
+    /// True if all wanted pairs were found with residuals within the tolerance, and the
+    /// multiplicity is verified.
     bool converged = false;
     Multiplicity multiplicity = Multiplicity::unverified;
-    /// The eigenvalue after the k-th equals the k-th to within the tolerance: the wanted set ends
-    /// inside a cluster, and the choice of the returned copies is arbitrary.
+    /// True if the eigenvalue after the k-th equals the k-th to within the tolerance: the wanted
+    /// set ends inside a cluster, and the choice of the returned copies is arbitrary.
     bool cluster_cut = false;
     std::int64_t iterations = 0;
-    /// Products with the operator, counted by column.
+    /// Products with the operator, counted by column; of shift_invert() also solves with the
+    /// factors.
     std::int64_t operator_applications = 0;
     int block = 0;
     int basis = 0;
@@ -44,7 +47,8 @@ struct EigenResult {
     Method method = Method::automatic;
     std::string method_reason;
     /// With a window: the number of eigenvalues estimated from the density of states, and the
-    /// standard error of that estimate (without the smearing at the ends).
+    /// standard error of that estimate (without the smearing at the ends). dense_eigen() and
+    /// shift_invert() store the number found, with error 0.
     double expected_count = 0;
     double expected_error = 0;
     /// True if EigenOptions::keep_going ended the solve.

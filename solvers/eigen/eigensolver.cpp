@@ -43,7 +43,8 @@ void judge_norm(const EigenProblem<T>& problem, const EigenOptions& options,
         return;
     }
     double most = problem.protection->largest_row();
-    // Jacobi-Davidson then works with A - target I alone.
+    // If A is negligible beside the target, A - target I rounds to -target I, and Jacobi-Davidson
+    // takes |target| as the norm.
     if (options.which == Which::target &&
         most <= static_cast<double>(epsilon_v<T>) * std::abs(options.target)) {
         most = std::abs(options.target);
@@ -57,8 +58,8 @@ void judge_norm(const EigenProblem<T>& problem, const EigenOptions& options,
     }
 }
 
-/// Whether products and updates of blocks are checked one by one. Block Lanczos does not need this:
-/// it carries checksums of its basis.
+/// True if products and updates of blocks are checked one by one. Block Lanczos does not need this,
+/// because it has checksums of its basis.
 template <class T>
 bool guards_blocks(const EigenProblem<T>& problem, Method method) {
     return problem.protection != nullptr && problem.protection->options().updates &&
@@ -66,34 +67,36 @@ bool guards_blocks(const EigenProblem<T>& problem, Method method) {
 }
 
 /// The limits of dense solves that eigensolve() chooses, in rows; halved without LAPACK.
-/// One core takes 0.3 s for 1024 rows and 5 s for 3000; an iteration takes 0.01 to 10 s.
+/// One core takes 0.3 s for 1024 rows and 5 s for 3000; a method that iterates takes 0.01 to 10 s.
 constexpr std::int64_t dense_rows = 1024;
 constexpr std::int64_t dense_rows_interior = 3000;
 constexpr std::int64_t dense_rows_many = 4096;
 constexpr std::int64_t dense_rows_by_products = 512;
-/// k counts as a large part of the rows from this fraction on.
+/// k counts as a large part of the rows if it is at least 1 / large_part of them.
 constexpr std::int64_t large_part = 8;
-/// n^2 / 1000 steps of an iteration take about as long as a dense solve.
+/// n^2 / 1000 steps of a method that iterates take about as long as a dense solve.
 constexpr std::int64_t rows_squared_per_step = 1000;
-/// Steps after which an iteration is compared with a factorisation; sweeps of a filter.
+/// Steps (of a filter: sweeps) after which an iteration is compared with a factorisation.
 constexpr std::int64_t patient_steps = 500;
 constexpr std::int64_t patient_sweeps = 20;
-/// A factorisation that takes more than this many times the work of the iteration waits.
+/// A factorisation is postponed if it takes more than this many times the work of the iteration so
+/// far.
 constexpr double patient_work = 4;
-/// Multiply-adds of a solve that is cheap: some 5 s on one core.
+/// A solve with up to this many multiply-adds is cheap: some 5 s on one core.
 constexpr double cheap_products = 5e9;
-/// Rows from which on the forecast of a factorisation itself takes seconds.
+/// With more rows than this the forecast of a factorisation itself takes seconds.
 constexpr std::int64_t most_forecast_rows = 200000;
-/// Of a dense solve, divided by n^3: what takes as long in a sparse factorisation.
+/// Multiply-adds of a sparse factorisation that take as long as a dense solve, divided by n^3.
 constexpr double dense_products = 0.2;
-/// Multiply-adds of the orthogonalisation and of other steps for each row of a column.
+/// Multiply-adds besides a product (orthogonalisation and other steps) per row of a column.
 constexpr double products_per_row = 12;
 
-/// What a dense solve or a factorisation may do for a problem.
+/// The limits up to which dense solves and factorisations are considered for a problem.
 struct DirectLimits {
     std::int64_t rows = 0;
     bool is_stored = false;
-    /// Rows of dense solves, of interior ones and of those with large k; 0 if none is possible.
+    /// Most rows of a dense solve: of any, for interior eigenvalues, and for large k; 0 if not
+    /// possible.
     std::int64_t dense = 0;
     std::int64_t interior = 0;
     std::int64_t many = 0;
@@ -132,13 +135,13 @@ bool is_interior(const EigenOptions& options) {
            options.which == Which::smallest_magnitude;
 }
 
-/// The number of wanted pairs; of a window, `inside` if it is known.
+/// The number of wanted pairs; for a window `inside`, but at least 20.
 double likely_pairs(const EigenOptions& options, double inside) {
     constexpr double few = 20;
     return options.window ? std::max(inside, few) : options.k;
 }
 
-/// The dense solve that the shape alone decides, or Method::automatic.
+/// Method::dense if the sizes alone decide for it, else Method::automatic.
 MethodChoice choose_dense(const DirectLimits& limits, const EigenOptions& options) {
     const std::string rows = std::to_string(limits.rows) + " rows";
     if (limits.rows <= limits.dense) {
@@ -152,8 +155,8 @@ MethodChoice choose_dense(const DirectLimits& limits, const EigenOptions& option
     return {Method::automatic, ""};
 }
 
-/// The direct method for a window or a target; or Method::automatic if an iteration costs less, or,
-/// with the reason, if the factors are too large.
+/// The direct method for a window or a target; Method::automatic if an iteration costs less or the
+/// factors are too large (then with the reason).
 template <class T>
 MethodChoice choose_interior(Context& ctx, const EigenProblem<T>& problem,
                              const EigenOptions& options, const DirectLimits& limits) {
@@ -170,7 +173,7 @@ MethodChoice choose_interior(Context& ctx, const EigenProblem<T>& problem,
         }
         const double pairs = likely_pairs(options, static_cast<double>(forecast.inside));
         const double work = forecast.solve_products(pairs, true);
-        // Without a factorisation no method takes a window with a B.
+        // No method that iterates takes a window with a B.
         const bool must = options.window && problem.b != nullptr;
         if (forecast.fits(pairs) && work < dense && (must || work <= cheap_products)) {
             return {Method::shift_invert, what + rows + ", " + forecast.words()};
@@ -183,7 +186,7 @@ MethodChoice choose_interior(Context& ctx, const EigenProblem<T>& problem,
                                 : MethodChoice{Method::automatic, why_not};
 }
 
-/// The method that iterates.
+/// The method that iterates, by the kind of problem alone.
 template <class T>
 MethodChoice choose_iteration(const EigenProblem<T>& problem, const EigenOptions& options) {
     if (options.window) {
@@ -247,15 +250,16 @@ EigenResult<T> call_method(Context& ctx, const EigenProblem<T>& problem,
     }
 }
 
-/// An error of an iteration with an operator that is not scaled: its norm may be the cause.
+/// Rethrows an error of an iteration with an operator that is not scaled, and names the norm as a
+/// possible cause.
 template <class T>
 [[noreturn]] void rethrow_with_range(const NumericalError& error) {
     const NormRange<T> range;
     NumericalError named(std::string(error.what()) +
-                         "; an operator with checksums or without stored entries is not scaled: a "
-                         "norm outside " +
+                         "; an operator with checksums or without stored entries is not scaled: if "
+                         "its norm lies outside " +
                          number_text(range.least, 2) + " to " + number_text(range.most, 2) +
-                         " needs a factor");
+                         ", multiply it by a factor");
     if (error.collective()) {
         named.set_collective();
     }
@@ -301,7 +305,7 @@ EigenResult<T> solve_once(Context& ctx, const EigenProblem<T>& problem, const Ei
                           Method method) {
     EigenOptions chosen = options;
     chosen.method = method;
-    // These methods select from a spectrum, whatever is wanted, and scale the matrix themselves.
+    // These methods take every Which and scale the matrix themselves.
     const bool selects = method == Method::dense || method == Method::shift_invert;
     if (const PencilExponents needed = selects ? PencilExponents{} : needed_exponents(ctx, problem);
         needed.a != 0 || needed.b != 0) {
@@ -331,7 +335,7 @@ EigenResult<T> solve_once(Context& ctx, const EigenProblem<T>& problem, const Ei
     }
 }
 
-/// A solve by Method::automatic: a method that has not converged hands over to the next one.
+/// A solve by Method::automatic: a method that has not converged hands over to another method.
 template <class T>
 class AutomaticSolve {
   public:
@@ -357,8 +361,9 @@ class AutomaticSolve {
   private:
     bool is_done() const { return result_.converged || result_.interrupted; }
 
-    /// Begins with the vectors found so far. The work of all attempts is added; an attempt that
-    /// finds fewer pairs than the last one leaves these as the result.
+    /// Solves by `method`, beginning with the vectors found so far. The work of all attempts is
+    /// added. An attempt that does not converge and finds fewer pairs leaves the previous pairs as
+    /// the result.
     void attempt(Method method, std::int64_t most) {
         EigenOptions options = options_;
         options.max_iterations = most;
@@ -432,7 +437,7 @@ class AutomaticSolve {
         }
     }
 
-    /// After shift_invert() without an answer.
+    /// Called if shift_invert() has not converged.
     void replace_factorisation() {
         const DirectLimits limits = direct_limits(ctx_, problem_);
         if (limits.rows <= limits.interior) {

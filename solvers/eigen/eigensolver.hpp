@@ -21,37 +21,39 @@ struct MethodChoice {
 
 /// Resolves Method::automatic; any other method is returned unchanged. Collective.
 ///
-/// A dense solve is chosen by shape alone, where it takes less time than an iteration that is not
-/// easy: up to 1,024 rows; up to 4,096 rows for k of at least an eighth of the rows, or a window
-/// with as many. The limits but the last are half as large without LAPACK. An operator without
-/// stored entries is gathered by products and gets a dense solve up to 512 rows.
+/// A dense solve is chosen by sizes alone where it takes less time than an iteration for a problem
+/// that is not easy: up to 1,024 rows; up to 512 rows of an operator without stored entries, which
+/// is gathered by products; up to 4,096 rows if k, or the number of eigenvalues in a window, is at
+/// least an eighth of the rows. Without LAPACK all limits of dense solves except 4,096 are halved.
 ///
-/// For a window, or a target without an inverse, with stored entries of at most 50,000 rows (on the
-/// host with MUMPS 200,000), the symbolic analysis of A - sigma B predicts the work of
-/// shift_invert(), which is chosen if it is cheap (some 5 s on one core) and its factors fit the
-/// memory; a dense solve up to 3,000 rows if that is cheaper. This gathers the matrix on rank 0.
+/// For a window or a target, without an inverse, with stored entries and at most 50,000 rows (on
+/// the host with MUMPS 200,000), the symbolic analysis of A - sigma B predicts the work of
+/// shift_invert(). It is chosen if its factors fit the memory and its work is small (some 5 s on
+/// one core; any work for a window with a B) and less than that of a possible dense solve.
+/// Otherwise up to 3,000 rows get a dense solve. This gathers the matrix on rank 0.
 ///
-/// Other problems begin with the method that is fastest if they are easy. With stored entries of
-/// at most 50,000 rows (on the host with MUMPS: of any number that rank 0 can gather) it hands over
-/// after 500 iterations (20 sweeps of a filter), with the pairs that it has found: it continues
-/// while a factorisation would take more than four times the work done, up to half of
-/// max_iterations, then shift_invert() follows, and a dense solve up to 3,000 rows if that is
-/// cheaper or finds what shift_invert() does not. Problems with a checkpoint or protection never
-/// get a direct method; those with constraints only a dense solve, after n^2 / 1000 iterations.
+/// Other problems begin with the method that is fastest for easy problems. With stored entries and
+/// at most 50,000 rows (on the host with MUMPS: as many as rank 0 can gather) this method hands
+/// over after 500 iterations (20 sweeps of a filter), with the pairs that it has found. If a direct
+/// solve would take more than four times the work done, the method first continues for as much work
+/// as the direct solve, up to half of max_iterations. Then shift_invert() follows, or up to 3,000
+/// rows a dense solve if that is cheaper or shift_invert() does not converge. Problems with a
+/// checkpoint or protection never get a direct method. Problems with constraints never get
+/// shift_invert(); up to 3,000 rows a dense solve follows n^2 / 1000 iterations.
 template <class T>
 MethodChoice choose_method(Context& ctx, const EigenProblem<T>& problem,
                            const EigenOptions& options);
 
 /// Solves A x = lambda B x by options.method: the k eigenpairs at an end of the spectrum, at both
-/// ends, of largest or smallest |lambda|, or nearest a target, or all in a window. Except by a
-/// dense solve, eigenvalues at both ends and of largest |lambda| take two solves (Which). The
-/// matrices may have any norm: if squares of the norm overflow or underflow, methods that iterate
-/// solve a problem scaled by powers of two, which is undone exactly, unless there is a checkpoint
-/// (InputError), protection, or an operator without stored entries (NumericalError). The
-/// result names the method that answered and the reason; all methods verify multiplicities in the
-/// same sense. Throws the errors of check_problem() (for instance if options differ between the
-/// ranks), check_options() and the chosen method, and InputError if the method cannot solve the
-/// problem. Collective.
+/// ends, of largest or smallest |lambda|, or nearest a target, or all in a window. Except by
+/// methods dense and shift_invert, eigenvalues at both ends and of largest |lambda| take two solves
+/// (Which). The matrices may have any norm: if squares of the norm overflow or underflow, methods
+/// that iterate solve a problem scaled by powers of two, and the scaling is undone exactly. Such
+/// norms are errors with a checkpoint (InputError), with protection, and for an operator without
+/// stored entries (NumericalError). The result names the method that answered and the reason; all
+/// methods verify multiplicities in the same sense. Throws the errors of check_problem() (for
+/// instance if options differ between the ranks), check_options() and the chosen method, and
+/// InputError if the method cannot solve the problem. Collective.
 template <class T>
 EigenResult<T> eigensolve(Context& ctx, const EigenProblem<T>& problem,
                           const EigenOptions& options);

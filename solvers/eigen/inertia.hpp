@@ -10,7 +10,7 @@
 
 namespace quiver {
 
-/// Larger matrices are refused, as in every sparse factorisation.
+/// SparseLdlt refuses larger matrices.
 constexpr std::int64_t most_inertia_rows = most_ldlt_rows;
 
 /// The numbers of negative (below) and positive (above) entries of D in P (A - shift I) P^T = L D
@@ -19,8 +19,8 @@ struct Inertia {
     std::int64_t below = 0;
     std::int64_t above = 0;
     /// True if no pivot vanished. Because the factorisation does not pivot, it may break down if
-    /// the shift is close to an eigenvalue of A or of one of its leading blocks; try another shift
-    /// then.
+    /// the shift is close to an eigenvalue of A or of one of its leading blocks; then use another
+    /// shift.
     bool reliable = false;
     /// The counts are exact for a matrix that differs from A - shift I by at most this in the
     /// 2-norm. They are exact for A if no eigenvalue lies within this distance of the shift.

@@ -17,23 +17,24 @@ namespace quiver {
 ///    (I - BP P^H) (A - sigma_j B) (I - P BP^H) t_j = r_j
 /// is solved approximately for all columns at once by block MINRES, with the problem's
 /// preconditioner projected to the complement of P; then V <- [V T]. The first steps of every new
-/// search take T = R, or T = K R with a preconditioner K. The tolerance of a column halves with
-/// each step in which its pair is in the block. When V is full, its best Ritz vectors are kept. For
-/// a target, vectors are chosen by ||(A - target B) x|| (refined extraction, then Rayleigh-Ritz on
-/// the better half of V; with B on all of V), which excludes spurious Ritz values.
+/// search take T = R, or T = K R with a preconditioner K; with the problem's `inverse` as K every
+/// step takes T = K R. The tolerance of a column halves with each step in which its pair is in the
+/// block. When V is full, its best Ritz vectors are kept. For a target, vectors are chosen by ||(A
+/// - target B) x|| (refined extraction, then Rayleigh-Ritz on the better half of V; with B on all
+/// of V), which excludes spurious Ritz values.
 ///
 /// Residuals, norm_estimate and convergence of a generalised problem are those of lobpcg():
 /// ||A x - lambda B x|| / ||x||_2 at most tol (||A|| + |lambda| ||B||); norm_estimate is the
-/// largest of these, and the vectors are B-orthonormal.
+/// largest ||A|| + |lambda| ||B||, and the vectors are B-orthonormal.
 ///
 /// Verification searches the complement with this method, from at least 2 (for a target 8) fresh
-/// random columns, and judges by the rule of all solvers (judge_complement). The first column uses
-/// the shift of its Ritz pair; the other shifts are at the wanted end of the locked values, or at
-/// the target. For a target the keys are the distances to it: docs/solvers.md states what this
-/// proves.
+/// random columns, and judges by the rule of all solvers (judge_complement). The correction
+/// equation of the first column has the shift of its Ritz pair; the other shifts are at the wanted
+/// end of the locked values, or at the target. For a target the keys are the distances to it:
+/// docs/solvers.md states what this proves.
 ///
 /// `iterations` and max_iterations count block products, including those of the inner solver.
-/// Throws InputError as check_problem() and check_options(); NumericalError if A is found not to be
+/// Throws the errors of check_problem() and check_options(); NumericalError if A is found not to be
 /// Hermitian, B or the preconditioner not to be positive definite, or a product not to be finite.
 /// Collective. Cost of an inner step with b columns, B = I, no preconditioner, q columns of P: one
 /// product, 17 b + 2 q passes over a column, 3 all-reduces. Cost of an outer step with p columns of

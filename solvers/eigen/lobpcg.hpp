@@ -17,7 +17,7 @@ namespace quiver {
 /// C_p, where C_p is an orthonormal basis, made from the other Ritz vectors, of the part of the old
 /// X that C_x lacks. A X, A P, B X, B P are updated in the same way; fresh products replace them
 /// every 40 steps and before a pair counts as converged. Converged columns stay in X without
-/// directions of their own (soft locking); if k exceeds the block, they leave X for good (hard
+/// directions of their own (soft locking); if k exceeds the block, they leave X permanently (hard
 /// locking). T is the problem's preconditioner; without a preconditioner and without B, T is a
 /// polynomial of A of degree 5 (chebyshev_inverse.hpp), so that a step makes 6 products.
 ///
@@ -28,8 +28,9 @@ namespace quiver {
 /// Verification searches the complement from 4 random columns and judges by the rule of
 /// judge_complement(). Without B it makes the same steps in the complement of X (and of guard
 /// vectors that are certainly outside); if pairs were hard locked, it calls verify_pairs(). With B
-/// it searches by block Lanczos for negative eigenvalues of P^H (A - lambda_k B) P with P = I - X
-/// X^H B: there are as many as missing copies (docs/solvers.md).
+/// it searches by block Lanczos for negative eigenvalues (for the largest end: positive ones) of
+/// P^H (A - lambda_k B) P with P = I - X X^H B: there are as many as missing copies
+/// (docs/solvers.md).
 ///
 /// Throws InputError as check_options(), and for dependent constraints; ShapeError as
 /// check_problem(); NumericalError, naming iteration and column, if A is found not to be Hermitian,

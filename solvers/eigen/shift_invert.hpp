@@ -11,9 +11,9 @@ namespace quiver {
 
 /// The pairs of A x = lambda B x that options.which, options.target or options.window select, for
 /// every Which. A and B are SparseMatrix objects; their entries are gathered on rank 0, which
-/// solves in double precision and sends the vectors. Where there is MUMPS (MPI is initialised, and
-/// the environment variable QUIVER_MUMPS is not `none`) it factorises, on all ranks from 20,000
-/// rows on; otherwise SparseLdlt does.
+/// solves in double precision and sends the vectors. MUMPS factorises if the build has it, MPI is
+/// initialised and the environment variable QUIVER_MUMPS is not `none`, from 20,000 rows on with
+/// all ranks; otherwise SparseLdlt factorises.
 ///
 /// Thick-restart block Lanczos on (A - sigma B)^-1 in the inner product of B finds the eigenvalues
 /// nearest sigma. The shift moves to where wanted eigenvalues are missing: below the spectrum's
@@ -28,25 +28,26 @@ namespace quiver {
 /// shifts that are closer to a found eigenvalue are moved.
 /// cluster_cut: the k-th eigenvalue and the next one differ by less than this rounding error.
 ///
-/// MUMPS pivots, SparseLdlt does not. If a pivot of zero or a small one costs digits, the shift
-/// moves by 1e4 to 1e8 units of rounding of ||A|| (FallbackEvent); solves with a factorisation that
-/// has still lost digits are refined. Without an acceptable factorisation the solve ends
+/// MUMPS pivots, SparseLdlt does not. If a pivot is zero or so small that it costs digits, the
+/// shift moves by 1e4 to 1e8 units of rounding of ||A|| (FallbackEvent). If the factors still lack
+/// digits, their solves are refined iteratively. Without an acceptable factorisation the solve ends
 /// unconverged, with a message.
 ///
 /// options.block: columns of a step, by default min(4, k); max_basis: columns of a basis, by
-/// default twice the wanted pairs of one shift; max_iterations limits the factorisations. The
-/// matrix may have any norm: it is scaled by a power of two. `start`, `preconditioner` and
-/// `inverse` are ignored. Throws InputError for constraints, a checkpoint, an operator without
-/// stored entries, more than most_ldlt_rows rows without MUMPS; MemoryError, with the megabytes,
-/// before a factorisation by MUMPS that would not fit the memory; the errors of check_problem() and
-/// check_options(); IndefiniteError if B is found not to be positive definite. Collective.
+/// default twice the wanted pairs of one shift, or 20 or five blocks more than the pairs if that is
+/// larger; max_iterations limits the factorisations. The matrix may have any norm: it is scaled by
+/// a power of two. `start`, `preconditioner` and `inverse` are ignored. Throws InputError for
+/// constraints, a checkpoint, an operator without stored entries, more than most_ldlt_rows rows
+/// without MUMPS; MemoryError, with the megabytes, before a factorisation by MUMPS that would not
+/// fit the memory; the errors of check_problem() and check_options(); IndefiniteError if B is found
+/// not to be positive definite. Collective.
 ///
-/// Cost, of five matrices of 1,000 to 6,400 rows: 2 to 8 factorisations for 12 to 80 pairs at an
-/// end and 21 for 8 interior pairs or a window; 9 to 20 products for each pair, nearly all of them
-/// solves with the factors; more for graded spectra. Memory of rank 0: the factors (of MUMPS: its
-/// share) and 3 k columns. Sources: Ericsson and Ruhe, Math. Comp. 35 (1980) 1251; Grimes, Lewis,
-/// Simon, SIAM J. Matrix Anal. Appl. 15 (1994) 228; Parlett, The Symmetric Eigenvalue Problem,
-/// section 3.3.
+/// Cost, measured with five matrices of 1,000 to 6,400 rows: 2 to 8 factorisations for 12 to 80
+/// pairs at an end, and 21 for 8 interior pairs or a window; 9 to 20 products for each pair, nearly
+/// all of them solves with the factors; more for graded spectra. Memory of rank 0: the factors (of
+/// MUMPS: its share) and 3 k columns. Sources: Ericsson and Ruhe, Math. Comp. 35 (1980) 1251;
+/// Grimes, Lewis, Simon, SIAM J. Matrix Anal. Appl. 15 (1994) 228; Parlett, The Symmetric
+/// Eigenvalue Problem, section 3.3.
 template <class T>
 EigenResult<T> shift_invert(Context& ctx, const EigenProblem<T>& problem,
                             const EigenOptions& options);

@@ -18,7 +18,7 @@
 
 namespace quiver {
 
-/// Finite numbers by name, equal on all ranks; counters are whole numbers below 2^53.
+/// Finite numbers by name, equal on all ranks; counters are whole numbers up to 2^53.
 using StateNumbers = std::map<std::string, std::vector<double>>;
 
 /// The largest value of a counter in a state.
@@ -36,8 +36,8 @@ struct SolverState {
     std::map<std::string, BlockView<const T>> blocks;
 };
 
-/// A state read back. Its contents are those that were saved, but they may not fit the solver: the
-/// functions below and the solver check that. They throw InputError, identically on all ranks.
+/// A state read back. Its contents are those that were saved, but they may not fit the solver. The
+/// functions below and the solver check this and throw InputError, identically on all ranks.
 template <class T>
 class SavedState {
   public:
@@ -90,15 +90,15 @@ class SavedState {
 class CheckpointClock {
   public:
     virtual ~CheckpointClock() = default;
-    /// Whether this rank requests the solver's next state. Called after each iteration. A request
+    /// True if this rank requests the solver's next state. Called after each iteration. A request
     /// of one rank is enough; it shares the all-reduce of keep_going.
     virtual bool due() = 0;
 };
 
 /// Where solvers save their states (EigenProblem::checkpoint). A solver calls save() between
 /// iterations if the clock has asked, and once when it ends early: out of iterations, or stopped by
-/// keep_going. A solver that finds saved() resumes from there: it does not compute locked pairs
-/// again.
+/// keep_going. If saved() is not null, the solver resumes from that state and does not compute
+/// locked pairs again.
 template <class T>
 class Checkpoint : public CheckpointClock {
   public:

@@ -13,21 +13,22 @@ struct SpectrumEstimate {
     /// The extreme Ritz values.
     double least = 0;
     double largest = 0;
-    /// largest + the length of the last, unnormalised vector: an upper bound of all eigenvalues
+    /// `largest` + the length of the last, unnormalised vector: an upper bound of all eigenvalues
     /// whose eigenvectors have a component in the start vector.
     double bound = 0;
 };
 
-/// Makes `steps` products with one column. Throws NumericalError if a product is not finite.
-/// Source: Zhou and Li, J. Comput. Phys. 230 (2011) 8783.
+/// Makes at most `steps` products with one column. Collective. Throws NumericalError if a product
+/// is not finite. Source: Zhou and Li, J. Comput. Phys. 230 (2011) 8783.
 template <class T>
 SpectrumEstimate estimate_spectrum(Context& ctx, Operator<T>& a, int steps = 12,
                                    std::uint64_t seed = 1);
 
 /// Y = p(A) X with p(t) = (1 - q(t)) / t and q(t) = T_d((b + a - 2 t) / (b - a)) / T_d((b + a) / (b
-/// - a)): of all polynomials of degree d with q(0) = 1, the residual polynomial q is the smallest
-/// on [a, b]. p is positive on (0, b]. Cost of a call: d - 1 products, d - 1 + 2 d passes over the
-/// block. Source: Saad, Iterative Methods for Sparse Linear Systems, 2nd ed., algorithm 12.1.
+/// - a)), where [a, b] = [lower, upper] and d = degree. Of all polynomials of degree d with q(0) =
+/// 1, the residual polynomial q is the smallest on [a, b]. p is positive on (0, b]. Cost of a call:
+/// d - 1 products and 2 d + 1 updates of a block. Source: Saad, Iterative Methods for Sparse Linear
+/// Systems, 2nd ed., algorithm 12.1.
 template <class T>
 class ChebyshevPolynomial final : public Operator<T> {
   public:

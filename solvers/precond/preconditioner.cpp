@@ -54,7 +54,7 @@ void check(const PreconditionerOptions& options) {
     }
 }
 
-/// The inverses of the diagonal blocks of `size` rows, as the rows of a sparse matrix.
+/// The inverses of the diagonal blocks of `size` rows, stored as a sparse matrix.
 template <class T>
 CsrRows<T> inverse_blocks(const CsrRows<T>& rows, int size, int threads) {
     const std::int64_t own = rows.map.local_rows();
@@ -116,8 +116,8 @@ std::unique_ptr<Operator<T>> block_jacobi(Context& ctx, SparseMatrix<T>& a, int 
     return std::make_unique<SparseMatrix<T>>(ctx, std::move(inverses));
 }
 
-template <class T>
 /// Solves with the factors of an incomplete or complete factorisation.
+template <class T>
 class Incomplete final : public Operator<T> {
   public:
     Incomplete(RowMap map, IncompleteLu<T> factors)
@@ -132,7 +132,7 @@ class Incomplete final : public Operator<T> {
     IncompleteLu<T> factors_;
 };
 
-/// The same with each triangular solve replaced by Jacobi sweeps z <- b - N z.
+/// Applies the same factors with each triangular solve replaced by Jacobi sweeps z <- b - N z.
 template <class T>
 class SweptIncomplete final : public Operator<T> {
   public:
@@ -216,8 +216,8 @@ class Reordered final : public Operator<T> {
     std::unique_ptr<Operator<T>> inner_;
 };
 
-/// Whether the factorisation loses no digits to small pivots: all pivots have one sign, or none is
-/// smaller than `least`.
+/// True if the factorisation loses no digits to small pivots: all pivots have one sign, or no
+/// |pivot| is smaller than `least`.
 bool is_stable(const std::vector<double>& pivots, double least) {
     const bool definite =
         std::all_of(pivots.begin(), pivots.end(), [](double d) { return d > 0; }) ||
@@ -226,8 +226,8 @@ bool is_stable(const std::vector<double>& pivots, double least) {
                                    [&](double d) { return std::abs(d) >= least; });
 }
 
-/// Emits a NoticeEvent if the factors have pivots of both signs: |A - sigma B|^-1 then enlarges the
-/// eigenvectors nearest sigma instead of those at an end.
+/// Emits a NoticeEvent if the factors have pivots of both signs: |A - sigma B|^-1 then amplifies
+/// the eigenvectors nearest sigma instead of those at an end.
 template <class T>
 void warn_if_indefinite(Context& ctx, const SparseLdlt<T>& factor, double shift) {
     const std::vector<double> pivots = factor.pivots();
@@ -241,8 +241,8 @@ void warn_if_indefinite(Context& ctx, const SparseLdlt<T>& factor, double shift)
         ctx.emit(NoticeEvent{"preconditioner ldlt: of the matrix minus its shift " +
                              number_text(shift) + ", " + std::to_string(below) +
                              " pivots are negative and " + std::to_string(above) +
-                             " positive, so that it may slow the solve down at an end; give a "
-                             "shift beyond all eigenvalues there (ldlt,shift=VALUE), take method "
+                             " positive, which may slow down a solve at an end; give a "
+                             "shift beyond all eigenvalues there (ldlt,shift=VALUE), use method "
                              "shift-invert, or omit the preconditioner"});
     }
 }
@@ -280,7 +280,7 @@ class SolvesOnRankZero final : public Operator<T> {
     std::unique_ptr<SparseLdlt<T>> factor_;  // null on the other ranks
 };
 
-/// The rows that a rank factorises, and their factorisation after sigma has moved.
+/// The rows that a rank factorises, their factorisation, and the distance by which sigma has moved.
 template <class T>
 struct CompleteFactor {
     CsrRows<T> rows;
@@ -290,15 +290,15 @@ struct CompleteFactor {
     double moved = 0;
 };
 
-/// Factorises A - sigma B with the first move of sigma that loses no digits to small pivots on any
-/// rank that `factorises`.
+/// Factorises A - sigma B after the smallest move of sigma with which no rank that `factorises`
+/// loses digits to small pivots.
 template <class T>
 void factorise(Context& ctx, const PreconditionerOptions& options, bool has_b, bool factorises,
                CompleteFactor<T>& factor) {
     constexpr double least_pivot = 1e-6;
     constexpr double last = 1e-3;
     for (const double step : {0.0, least_pivot, 1e-5, 1e-4, last}) {
-        // Downwards, a matrix whose smallest eigenvalues are 0 becomes positive definite.
+        // A downward move makes a matrix positive definite whose smallest eigenvalues are 0.
         factor.moved = (options.wants_definite ? -1 : 1) *
                        ctx.comm().max(factor.ldlt ? step * factor.ldlt->norm() : 0.0);
         bool good = !factorises;
@@ -334,7 +334,8 @@ void factorise(Context& ctx, const PreconditionerOptions& options, bool has_b, b
 template <class T>
 std::unique_ptr<Operator<T>> complete(Context& ctx, SparseMatrix<T>& a,
                                       const PreconditionerOptions& options, SparseMatrix<T>* b) {
-    // The blocks of the ranks do not make up the inverse of an indefinite matrix.
+    // For an indefinite matrix the inverses of the ranks' diagonal blocks do not approximate the
+    // inverse.
     const bool gathers = !options.absolute && ctx.comm().size() > 1;
     CompleteFactor<T> factor;
     if (gathers) {
@@ -369,7 +370,7 @@ std::unique_ptr<Operator<T>> incomplete(Context& ctx, SparseMatrix<T>& a, bool c
     const std::string name = cholesky ? "ic" : "ilu";
     const RowMap& map = a.row_map();
     Context host(Comm(),
-                 Device::host(ctx.threads()));  // needs no triangular solves in the Context's place
+                 Device::host(ctx.threads()));  // sweeps need no triangular solves on a device
     std::optional<IncompleteLu<T>> factors;
     std::int64_t bad_row = -1;
     for (const double shift : {0.0, 1e-3, 1e-2, 1e-1, 1.0}) {

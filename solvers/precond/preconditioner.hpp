@@ -40,11 +40,11 @@ struct PreconditionerOptions {
     int sweeps = 0;
     /// ldlt: sigma; 0 if not given.
     std::optional<double> shift = {};
-    /// ldlt: use |D|, which makes the preconditioner positive definite. With D it is the inverse of
-    /// A - sigma B even if that is indefinite; of several ranks, rank 0 factorises all rows.
+    /// ldlt: use |D|, which makes M positive definite. If false, M uses D and is the inverse of A -
+    /// sigma B even if that is indefinite; with several ranks, rank 0 then factorises all rows.
     bool absolute = true;
-    /// ldlt: sigma moves downwards, and a NoticeEvent says so if A - sigma B is indefinite, which
-    /// minres can use but an eigensolver at an end cannot.
+    /// ldlt: for an eigensolver at an end, which unlike minres needs a definite A - sigma B. Sigma
+    /// then moves only downwards, and a NoticeEvent reports an indefinite A - sigma B.
     bool wants_definite = false;
 };
 
@@ -58,7 +58,7 @@ PreconditionerOptions parse_preconditioner(const std::string& text);
 /// definite) if A is, except that ilu is Hermitian only up to rounding.
 ///
 /// jacobi, block_jacobi: the inverses of diagonal blocks (within the rows of a rank), stored as a
-/// SparseMatrix: one product without communication, on the host and on a device. Memory: rows
+/// SparseMatrix: one product without communication, on the host and on a device. Memory: rows x
 /// block_size entries. InputError names the rows of a singular block.
 /// chebyshev: the polynomial of degree `degree` - 1 in A whose residual polynomial is smallest on
 /// [lower, upper]; degree - 1 products, no all-reduce, on the host and on a device. A must be
@@ -68,24 +68,23 @@ PreconditionerOptions parse_preconditioner(const std::string& text);
 /// and their triangular solves, on a device by cuSPARSE. With s sweeps the inverses of the unit
 /// triangles I + N become I - N + ... + (-N)^s: 2 s + 1 products without communication, and M stays
 /// Hermitian positive definite for ic. If a pivot of ic is not positive, the diagonal is enlarged
-/// by 0.1%, then by ten times as much, up to 100% (FallbackEvent); InputError names the row if that
-/// does not help, and the row of a zero pivot of ilu.
+/// by 0.1%, then by ten times as much, up to 100% (FallbackEvent). InputError names the row of a
+/// pivot of ic that is still not positive, and the row of a zero pivot of ilu.
 /// ldlt: |A - sigma B|^-1 as (L |D| L^H)^-1, where P (A - sigma B) P^T = L D L^H is a complete
 /// factorisation of the rank's diagonal block (up to 50000 rows) in double precision. On one rank
 /// it is the exact inverse if A - sigma B is positive definite, or without `absolute`. Without
 /// `absolute` on several ranks, rank 0 gathers and factorises all rows (up to 50000), and solves
-/// for every product: an all-reduce and a broadcast of the whole block, two of one number. With
-/// `absolute` M is Hermitian positive definite for every Hermitian A; M (A - sigma B) then has
-/// eigenvalues +-1, so that minres needs two or three steps. Place and solves as for ic. If a pivot
-/// of an indefinite matrix is below 1e-6 of its largest entry, sigma moves by that much or more
-/// (FallbackEvent). InputError for a matrix that is not Hermitian. Only ldlt reads `b`; null means
-/// B = I.
+/// for every product: one all-reduce and one broadcast of the whole block, two all-reduces of one
+/// number. With `absolute` M is Hermitian positive definite for every Hermitian A; M (A - sigma B)
+/// then has eigenvalues +-1, so that minres needs two or three steps. Place and solves as for ic.
+/// If a pivot of an indefinite matrix is below 1e-6 of its largest entry, sigma moves by that much
+/// or more (FallbackEvent). InputError for a matrix that is not Hermitian. Only ldlt reads `b`;
+/// null means B = I.
 ///
 /// Collective. Sources: Saad, Iterative Methods for Sparse Linear Systems, 2nd ed., sections 10.2,
-/// 10.3, 12.3; Manteuffel, Math. Comp. 34 (1980) 473 (shifts); Anzt, Chow,
-/// Dongarra, Euro-Par 2015 (sweeps); Zhou and Li, J. Comput. Phys. 230
-/// (2011) (bound of the spectrum from Lanczos steps); Gill, Murray, Ponceleon, Saunders, SIAM J.
-/// Matrix Anal. Appl. 13 (1992) 292 (|D|).
+/// 10.3, 12.3; Manteuffel, Math. Comp. 34 (1980) 473 (shifts); Anzt, Chow, Dongarra, Euro-Par 2015
+/// (sweeps); Zhou and Li, J. Comput. Phys. 230 (2011) (bound of the spectrum from Lanczos steps);
+/// Gill, Murray, Ponceleon, Saunders, SIAM J. Matrix Anal. Appl. 13 (1992) 292 (|D|).
 template <class T>
 std::unique_ptr<Operator<T>> make_preconditioner(Context& ctx, SparseMatrix<T>& a,
                                                  const PreconditionerOptions& options,

@@ -33,9 +33,9 @@ class SparseLdlt {
     /// The largest |entry| of A, or |shift| if that is larger.
     double norm() const { return norm_; }
     /// A bound of ||P (A - shift B) P^T - L D L^H||_2: eps (sqrt(most entries of a row of L) + 4)
-    /// || |L| |D| |L^H| ||_inf. It grows with every small pivot that is not the last. Source:
-    /// Higham, Accuracy and Stability of Numerical Algorithms, section 11.1; docs/abft.md explains
-    /// the root.
+    /// || |L| |D| |L^H| ||_inf. The bound grows with every small pivot that is not the last.
+    /// Source: Higham, Accuracy and Stability of Numerical Algorithms, section 11.1;
+    /// docs/notes/abft.md explains the square root.
     double error() const;
     /// The diagonal of D.
     std::vector<double> pivots() const;

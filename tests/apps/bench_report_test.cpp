@@ -351,7 +351,7 @@ TEST(BenchReport, MarkdownIsAPageWithAllNumbers) {
           "\n## gram s: C = X^H X, ld = width + 1\n",
           "\n| 3 | 50 | 4000.0 | 0 GB/s | **50.0** | read |\n",
           "\nFailed: tsmm d 5x6, 70 rows, quiver: on purpose.\n",
-          "\nNot run for want of time: 1 case.\n"}) {
+          "\nNot run, no time left: 1 case.\n"}) {
         EXPECT_EQ(count(text, words), 1u) << words << "\nin\n" << text;
     }
     EXPECT_EQ(count(text, "\n## tsmm-mixed h: "), 1u) << text;

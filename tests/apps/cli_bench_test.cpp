@@ -197,10 +197,10 @@ TEST(BenchCommand, MisuseIsRefusedWithOneLine) {
         {"bench kernels spmmv --matrix gen:topi,nx=3 --scalar d", "the matrix is complex"},
         {"bench kernels tsmttsm --device host --atomics", "--atomics: only kernels on a GPU"},
         {"bench abft gen:laplace1d --json a.json --markdown a.json",
-         "--markdown a.json: the results go to that file"},
+         "--markdown a.json: --json writes to the same file"},
         {"bench scaling --markdown " + broken + "/o.md", "--markdown: cannot write"},
         {"bench scaling --markdown \"\"", "--markdown: the name of a file"},
-        {"bench scaling --json - --markdown -", "--markdown -: the results go to that file"},
+        {"bench scaling --json - --markdown -", "--markdown -: --json writes to the same file"},
         {"bench kernels tsmm --budget 0", "--budget 0"},
         {"bench kernels tsmm --budget nan", "--budget nan"},
         {"bench kernels tsmm --repeat 2", "--repeat 2"},
@@ -209,9 +209,9 @@ TEST(BenchCommand, MisuseIsRefusedWithOneLine) {
          "--rivals cublas: a library for the GPU"},
         {"bench kernels tsmm --json " + broken + "/o.json", "--json: cannot write"},
         {"bench kernels tsmm --json -",
-         "--json: cannot write -: a session, which is saved again and again, needs a regular file"},
+         "--json: cannot write -: a session, which is saved repeatedly, needs a regular file"},
         {"bench reproduce ernst2020 --resume -",
-         "--resume: cannot write -: a session, which is saved again and again, needs a regular "
+         "--resume: cannot write -: a session, which is saved repeatedly, needs a regular "
          "file"},
         {"bench kernels tsmm --device host --resume " + broken,
          "broken.json:1: invalid JSON at byte 2: not a result of quiver bench\n"},
@@ -296,8 +296,7 @@ TEST(BenchCommand, TimesBlockSizesOfEigensolves) {
         run_command("bench blocking gen:laplace2d,nx=60 --budget 1e-9 --device host");
     EXPECT_EQ(cut.status, 1);
     EXPECT_EQ(cut.err,
-              "quiver: bench: 4 of 4 solves have not converged, or not within --budget "
-              "1e-09\n");
+              "quiver: bench: 4 of 4 solves did not converge or exceeded --budget 1e-09\n");
     const std::string python = python_with_matplotlib();
     if (python.empty()) {
         GTEST_SKIP() << no_matplotlib;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The rules on includes between the floors, checked on the include lines of the tree.
+// Checks the include lines of the tree against the rules on includes between the floors.
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -33,8 +33,7 @@ bool is_any_of(std::string_view path, const std::vector<std::string_view>& prefi
                        [&](std::string_view prefix) { return path.find(prefix) == 0; });
 }
 
-/// The folders of solvers/ that the files of one of its folders may include. All solvers use the
-/// checks for silent faults and the orthogonalisation, which include no solver.
+/// A folder of solvers/, and the other folders of solvers/ that its files may include.
 struct SolverFolder {
     std::string_view folder;
     std::vector<std::string_view> others;
@@ -62,44 +61,43 @@ bool is_solver_of_another_folder(std::string_view file, std::string_view header)
     return false;
 }
 
-/// The rules of the interfaces to other languages; see violation().
+/// violation() for the interfaces to other languages.
 std::string violation_of_doors(std::string_view file, std::string_view header) {
     if (is_below(header, "python") && !is_below(file, "python")) {
-        return "the Python package stands on the library: only its own files include it";
+        return "a file outside python/ includes the Python package";
     }
     const bool is_door = is_below(file, "c") || is_below(file, "python");
     if (is_below(header, "c") &&
         !(is_below(file, "c") || (is_door && is_below(header, "c/shared")))) {
-        return "the C interface stands on the library: only the doors to other languages include "
-               "it";
+        return "a file outside c/ includes the C interface (python/ may include c/shared/)";
     }
     if (is_door && is_below(header, "apps")) {
-        return "a door to another language stands beside the command";
+        return "an interface to another language includes apps/";
     }
     return "";
 }
 
-/// The rule about the libraries of others that `file` breaks by including `header`; empty if none.
+/// violation() for libraries of other projects.
 std::string violation_of_libraries(std::string_view file, std::string_view header) {
     const bool is_rival = is_below(file, "apps/bench/rivals");
     const bool is_guest = is_rival || is_below(file, "examples");
     if (is_any_of(header, {"cuda", "nvrtc", "cublas", "cusparse", "cusolver"}) &&
         file != "blockvec/device.cpp" && !is_below(file, "kernels/cuda") && !is_guest) {
-        return "CUDA is seen outside blockvec/device.cpp, kernels/cuda/, the bench's rivals and "
-               "examples";
+        return "CUDA is included outside blockvec/device.cpp, kernels/cuda/, the bench's rivals "
+               "and examples";
     }
     if (header.find("Eigen/") == 0 && file != "blockvec/eigen_interop.hpp" &&
         file.find("solvers/small_dense") != 0 && file != "solvers/precond/sparse_ldlt.cpp" &&
         !is_guest) {
-        return "Eigen is seen outside blockvec/eigen_interop.hpp, solvers/small_dense*, "
+        return "Eigen is included outside blockvec/eigen_interop.hpp, solvers/small_dense*, "
                "solvers/precond/sparse_ldlt.cpp, rivals and examples";
     }
     if (is_any_of(header, {"dmumps", "mumps"}) &&
         file != "solvers/eigen/shift_invert/mumps_factorisation.cpp") {
-        return "MUMPS is seen outside solvers/eigen/shift_invert/mumps_factorisation.cpp";
+        return "MUMPS is included outside solvers/eigen/shift_invert/mumps_factorisation.cpp";
     }
     if (is_any_of(header, {"CLI/", "fmt/", "nlohmann/"}) && !is_below(file, "apps")) {
-        return "a library of the command is seen outside apps/";
+        return "a library of the command is included outside apps/";
     }
     return "";
 }
@@ -115,21 +113,21 @@ std::string violation(std::string_view file, std::string_view header) {
             is_any_of(header,
                       {"kernels/operations/", "kernels/cuda/fold.hpp", "kernels/cuda/csr_args.hpp",
                        "kernels/cuda/kernel_configs.hpp", "kernels/cuda/peer_args.hpp"});
-        return embedded ? "" : "a device source includes something that is not embedded";
+        return embedded ? "" : "a device source includes a file that is not embedded";
     }
     if (is_below(file, "kernels/operations")) {
-        // This header defines types of the leaves, which device code does not include.
+        // This header includes <cstddef> for the leaves, outside of device code.
         const bool of_leaves = header == "cstddef" && file == "kernels/operations/cost.hpp";
         const bool plain =
             header == "cstdint" || of_leaves || is_below(header, "kernels/operations");
-        return plain ? "" : "the description of an operation includes what device code cannot";
+        return plain ? "" : "a description of an operation includes more than device code may";
     }
     if (is_below(header, "kernels/operations") && !is_below(file, "kernels") &&
         !is_below(file, "apps/bench")) {
-        return "the description of an operation is seen outside kernels/ and the bench";
+        return "a description of an operation is included outside kernels/ and the bench";
     }
     if (is_below(header, "tests")) {
-        return "the project includes a test";
+        return "a file outside tests/ includes a file of tests/";
     }
     const auto from = floor_of(file);
     const auto to = floor_of(header);
@@ -141,30 +139,30 @@ std::string violation(std::string_view file, std::string_view header) {
                   {"kernels/host/", "kernels/cuda/", "kernels/reference/", "kernels/leaf_args",
                    "kernels/leaves", "kernels/operation.hpp", "kernels/operation_table.hpp",
                    "kernels/precision_lists", "kernels/dispatch"})) {
-        return "a leaf is seen from outside kernels/";
+        return "a leaf is included outside kernels/";
     }
     if ((is_below(file, "kernels/host") || is_below(file, "kernels/reference")) &&
         is_any_of(header,
                   {"blockvec/context.hpp", "blockvec/comm.hpp", "blockvec/mpi.hpp", "mpi.h"})) {
-        return "a leaf sees more than plain arguments";
+        return "a leaf includes more than its plain arguments";
     }
     if (is_solver_of_another_folder(file, header)) {
-        return "a folder of solvers/ sees one that it must not know";
+        return "a folder of solvers/ includes another folder that it must not include";
     }
     const bool in_room = header.find('/', std::string_view("solvers/eigen/").size()) !=
                          std::string_view::npos;  // a room: a sub-folder of solvers/eigen
     if (is_below(header, "solvers/eigen") && in_room && !is_below(file, "solvers/eigen")) {
-        return "a room of solvers/eigen is seen from outside";
+        return "a sub-folder (room) of solvers/eigen is included from outside";
     }
     if (is_below(file, "solvers/eigen/search") && is_below(header, "solvers/eigen") && in_room &&
         !is_below(header, "solvers/eigen/search")) {
-        return "the search that all methods share knows a method";
+        return "solvers/eigen/search, which all methods share, includes a method";
     }
     if (std::string text = violation_of_doors(file, header); !text.empty()) {
         return text;
     }
     if (is_below(header, "examples") || (is_below(file, "examples") && is_below(header, "apps"))) {
-        return "an example stands alone: it includes installed headers, and nothing includes it";
+        return "an example includes apps/, or a file includes an example";
     }
     return violation_of_libraries(file, header);
 }
@@ -224,7 +222,7 @@ TEST(Architecture, TheRuleSeparatesGoodFromBadIncludes) {
     EXPECT_NE(violation("tests_of/x.cpp", "examples/first_solve.cpp"), "");
 }
 
-/// "header" of `#include "header"` or `#include <header>`.
+/// The header of `#include "header"` or `#include <header>`; none for any other line.
 std::optional<std::string> included_header(const std::string& line) {
     const auto hash = line.find_first_not_of(" \t");
     if (hash == std::string::npos || line[hash] != '#') {
@@ -339,7 +337,7 @@ TEST(Architecture, IncludesGoStrictlyDown) {
     EXPECT_GT(includes, 300);
 }
 
-/// An operation goes through dispatch (kernels/operation.hpp), which knows the policy.
+/// Operations must go through dispatch (kernels/operation.hpp), which applies the policy.
 TEST(Architecture, OnlyDispatchCallsTheLeafOfAnOperation) {
     const std::vector<std::string> known{
         "kernels/leaves.hpp",      // defines it

@@ -57,7 +57,7 @@ class Tokenizer {
         advance(place == std::string_view::npos ? text_.size() - at_ : place + end.size() - at_);
     }
 
-    /// Skips to the end of the line; a backslash continues it.
+    /// Skips to the end of the line, and on if a backslash continues the line.
     void skip_line() {
         while (at_ < text_.size() && text_[at_] != '\n') {
             advance(starts_with("\\\n") ? 2 : 1);
@@ -143,7 +143,7 @@ class Walker {
     CodeShape run() {
         while (at_ < tokens_.size()) {
             walk_scope(nullptr);
-            ++at_;  // a closing brace that belongs to no open scope
+            ++at_;  // a closing brace without an open scope
         }
         return std::move(shape_);
     }
@@ -171,7 +171,7 @@ class Walker {
 
     const std::string& text() const { return tokens_[at_].text; }
 
-    /// Skips from an opening bracket to behind the one that closes it.
+    /// Skips an opening bracket, its content and the closing bracket.
     void skip_group() {
         int depth = 0;
         for (; at_ < tokens_.size(); ++at_) {
@@ -184,7 +184,7 @@ class Walker {
         }
     }
 
-    /// Skips from `<` to behind the `>` that closes it.
+    /// Skips `<`, its content and the closing `>`.
     void skip_template_arguments() {
         int depth = 0;
         while (at_ < tokens_.size()) {
@@ -214,7 +214,7 @@ class Walker {
         }
     }
 
-    /// Reads one token or group of a declaration; true where the declaration ends.
+    /// Reads one token or group of a declaration. Returns true if the declaration ends there.
     bool read_part(Declaration& declaration, ClassShape* inside) {
         const std::string& token = text();
         if (token == ";") {
@@ -259,7 +259,7 @@ class Walker {
         return false;
     }
 
-    /// Whether a declarator such as `name` or `name = ...` begins at this token, not a template
+    /// True if a declarator (`name`, `name = ...`) begins at this token rather than a template
     /// argument.
     bool begins_declarator(std::size_t token) const {
         while (token < tokens_.size() && is_any_of(tokens_[token].text, {"*", "&"})) {
@@ -363,7 +363,7 @@ class Walker {
                 return;
             }
         }
-        // An enumeration, or a class that is only declared.
+        // Enumerations and forward declarations of classes are not members.
         if ((is_any_of(declaration.words[0], {"enum", "class", "struct", "union"})) &&
             (declaration.words[0] == "enum" || declaration.words.size() == 2)) {
             return;

@@ -33,7 +33,7 @@ constexpr Exception long_functions[] = {
     {"kernels/cuda/tsmm_plan.cpp", "clocks_of", 90, "a model: one term for each unit of a GPU"},
     {"kernels/cuda/tsmm_plan.cpp", "tsmm_plans", 90, "the nested loops that span the search space"},
     {"solvers/abft/protected_dense.cpp", "run", 110,
-     "both directions of the product share its sums"},
+     "both directions of the product share the sums"},
     {"solvers/orth/orthonormaliser.cpp", "pass", 100, "one pass decides between methods half-way"},
     {"tests/apps/bench_report_test.cpp", "BenchReport.JsonHasTheFieldsOfItsSchema", 90,
      "a list: one check for each field of the schema"},
@@ -57,16 +57,16 @@ constexpr Exception large_classes[] = {
     {"apps/report.hpp", "EigsReport", 35, "a record: one member for each field of the report"},
     {"kernels/operations/spmmv.hpp", "SpmmvArgs", 26, "a record: the arguments of a leaf"},
     {"solvers/eigen/jacobi_davidson/jada_basis.hpp", "JadaBasis", 33,
-     "six blocks and the small matrices of them"},
+     "six blocks and their small matrices"},
     {"solvers/eigen/lanczos/lanczos_recurrence.hpp", "LanczosRecurrence", 26,
-     "the columns, the small matrices of them, and the Ritz pairs"},
+     "the columns, their small matrices and the Ritz pairs"},
     {"solvers/eigen/lobpcg/lobpcg_space.hpp", "LobpcgSpace", 27,
-     "the blocks of [Q X P W] with products"},
+     "the blocks of [Q X P W] and their products"},
     {"solvers/linear/linear_columns.hpp", "LinearColumns", 26,
-     "what all linear solvers share of a solve"},
+     "the state of a solve that all linear solvers share"},
 };
 
-/// Device code has other limits: registers and inlining.
+/// Device code is exempt: registers and inlining limit it instead.
 bool runs_on_the_host(std::string_view path) {
     return is_code(path) && !is_below(path, "kernels/cuda/src");
 }
@@ -151,7 +151,7 @@ TEST(Sizes, ClassesHaveFewDataMembers) {
                       });
 }
 
-/// This limit does not measure responsibility: longer files are slow to compile and hard to read.
+/// Longer files are slow to compile and hard to read; this limit says nothing about responsibility.
 TEST(Sizes, FilesAreOfReadableLength) {
     for (const SourceFile& file : source_tree()) {
         if (is_code(file.path) || file.path.ends_with(".sh") || file.path.ends_with(".cmake") ||

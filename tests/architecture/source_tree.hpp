@@ -14,13 +14,13 @@ struct SourceFile {
     std::vector<std::string> lines;
 };
 
-/// Every file of the floors, of cmake/, examples/ and tests/, read once.
+/// Every file of the floors, c/, cmake/, examples/, python/ and tests/. The files are read once.
 const std::vector<SourceFile>& source_tree();
 
-/// C++ code, for the host or a device.
+/// True for C++ code of the host or a device, by the ending of the name.
 bool is_code(std::string_view path);
 
-/// Whether `path` lies in `folder` or below it.
+/// True if `path` lies in `folder` or below it.
 bool is_below(std::string_view path, std::string_view folder);
 
 }  // namespace quiver::architecture

@@ -105,7 +105,7 @@ TEST(SmallMatrix, IsARowMajorViewOfZeros) {
     }
 }
 
-// NOLINTBEGIN(bugprone-use-after-move): what is left after a move is tested
+// NOLINTBEGIN(bugprone-use-after-move): tests the state after a move
 TEST(BlockVector, HasNoColumnsOnceMovedFrom) {
     const Context ctx = test::make_context();
     const RowMap map = RowMap::by_rows(ctx.comm(), 20);
@@ -128,7 +128,7 @@ TEST(BlockVector, HasNoColumnsOnceMovedFrom) {
 }
 // NOLINTEND(bugprone-use-after-move)
 
-// NOLINTBEGIN(bugprone-use-after-move): what is left after a move is tested
+// NOLINTBEGIN(bugprone-use-after-move): tests the state after a move
 TEST(SmallMatrix, IsEmptyOnceMovedFrom) {
     SmallMatrix<double> first(3, 4);
     SmallMatrix<double> second(std::move(first));

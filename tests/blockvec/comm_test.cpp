@@ -92,7 +92,7 @@ TEST(Agree, LetsACollectiveErrorThrough) {
         });
     }),
                  InputError);
-    // No rank is left waiting in a reduction:
+    // No rank still waits in a reduction:
     EXPECT_EQ(comm.sum(1), comm.size());
 }
 
@@ -129,7 +129,7 @@ TEST(Comm, SerialOneNeedsNoOther) {
 
 TEST(Comm, DuplicatesTheCallersCommunicator) {
     const Comm comm(MPI_COMM_WORLD);
-    const Comm copy = comm;  // NOLINT(performance-unnecessary-copy-initialization): is tested
+    const Comm copy = comm;  // NOLINT(performance-unnecessary-copy-initialization): tests the copy
     int relation = 0;
     MPI_Comm_compare(comm.handle(), MPI_COMM_WORLD, &relation);
     EXPECT_EQ(relation, MPI_CONGRUENT);
@@ -146,7 +146,7 @@ TEST(Comm, CodesOfMpiBecomeErrors) {
     }
 }
 
-// NOLINTBEGIN(bugprone-use-after-move): what is left after a move is tested
+// NOLINTBEGIN(bugprone-use-after-move): tests the state after a move
 TEST(Comm, StaysValidOnceMovedFrom) {
     Comm first(MPI_COMM_WORLD);
     const Comm second = std::move(first);

@@ -15,7 +15,7 @@
 namespace quiver {
 namespace {
 
-/// A service such as an upper floor attaches to a Context.
+/// A service like those that the upper floors attach to a Context.
 struct Handle {
     explicit Handle(const Context& ctx) : stream(ctx.stream()) { ++alive; }
     Handle(const Handle&) = delete;
@@ -103,7 +103,7 @@ TEST(Context, CountersStartAtZero) {
     EXPECT_EQ(ctx.counters(), ctx.counters());
 }
 
-// NOLINTBEGIN(bugprone-use-after-move): what is left after a move is tested
+// NOLINTBEGIN(bugprone-use-after-move): tests the state after a move
 TEST(Context, RefusesToWorkOnceMovedFrom) {
     Context first = test::make_context();
     const int ranks = first.comm().size();

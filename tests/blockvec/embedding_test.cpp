@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Quiver inside another program: the program's communicator, its stream, its pointers.
+// Quiver inside another program, which owns the communicator, the stream and the memory.
 #include <cstdint>
 #include <vector>
 
@@ -14,7 +14,8 @@
 namespace quiver {
 namespace {
 
-/// The surrounding program: half of the ranks, a stream, two blocks with padded rows.
+/// The surrounding program: a communicator of half of the ranks, a stream on a device, and the
+/// elements of two blocks with padded rows.
 class Host {
   public:
     static constexpr int m = 5;
@@ -43,7 +44,7 @@ class Host {
     }
 
     static std::int64_t rows(int rank) { return 40 + 7 * rank; }
-    /// Small whole numbers, so that every sum is exact.
+    /// Small integers, so that every sum is exact.
     static double a(int rank, std::int64_t i, int j) {
         return static_cast<double>((i * 3 + j * 5 + rank) % 7 - 3);
     }
@@ -58,7 +59,7 @@ class Host {
     Stream stream = nullptr;
 };
 
-/// Memory that the program has allocated itself.
+/// A block in memory that the program allocates.
 class Block {
   public:
     Block(const Host& host, double (*value)(int, std::int64_t, int), int cols) : host_(host) {
@@ -121,7 +122,7 @@ TEST(Embedding, ATsmttsmOnTheCallersCommunicatorStreamAndPointers) {
             }
         }
     }
-    // Communicator and stream are still the caller's.
+    // The caller can still use the communicator and the stream.
     int sum = 1;
     EXPECT_EQ(MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_INT, MPI_SUM, host.comm), MPI_SUCCESS);
     EXPECT_EQ(sum, host.ranks);

@@ -53,7 +53,7 @@ TEST(HostMemory, IsGrantedWhereItSuffices) {
 
 TEST(HostMemory, IsRefusedOnAllRanksIfTheNodeHasTooLittle) {
     const Comm comm(MPI_COMM_WORLD);
-    // The memory can hold one rank's request, but not those of all ranks.
+    // The memory may hold one rank's request, but not those of all ranks.
     const double share = 1.2 * all_memory() / comm.size();
     try {
         require_host_memory(comm, share, "the test takes");

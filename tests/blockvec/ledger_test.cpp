@@ -66,7 +66,7 @@ TEST(Ledger, TimesDeviceCallsByEventsOnTheStream) {
     constexpr std::size_t bytes = std::size_t{1} << 30;
     const Buffer buffer = ctx.allocate(MemoryKind::device, bytes, "test");
     ctx.ledger().set_timing(true);
-    // More calls than the ledger keeps events for.
+    // The ledger keeps events for fewer calls than these.
     constexpr int calls = 5000;
     for (int i = 0; i < calls; ++i) {
         const Ledger::Entry entry(ctx.ledger(), call("small", Place::device, 1, 1.0));

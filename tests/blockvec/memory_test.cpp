@@ -68,7 +68,8 @@ TEST(Scratch, IsNotSharedWhileItIsHeld) {
         held = {a.as<void>(), b.as<void>(), c.as<void>()};
         EXPECT_EQ(held.size(), 3u);
     }
-    // The smallest block that suffices is taken, so the large ones stay for large requests.
+    // A request gets the smallest block that suffices, so that large blocks remain for large
+    // requests.
     const Scratch small = ctx.scratch(kind, 100);
     const Scratch large = ctx.scratch(kind, 5000);
     const Scratch large_too = ctx.scratch(kind, 5000);

@@ -32,7 +32,7 @@ TEST(NumberText, RealNumbersAreReadAsPeopleAndFortranWriteThem) {
         EXPECT_EQ(parse_real(good.text, value), std::errc()) << good.text;
         EXPECT_EQ(value, good.value) << good.text;
     }
-    // Out of range, not only because of the exponent.
+    // Numbers out of range because of their digits, or with exponents beyond any integer type.
     const std::string zeros(400, '0');
     double far = 42;
     EXPECT_EQ(parse_real("1" + zeros + "e-9", far), std::errc());

@@ -44,7 +44,7 @@ TEST(RowMap, ByRowsFollowsWeights) {
     const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
     const std::int64_t rows = 997;
     const RowMap map = RowMap::by_rows(comm, rows, weights);
-    // Only the ratios of the weights count, also if their sum is far below 1.
+    // Only the ratios of the weights matter, even if their sum is far below 1.
     std::vector<double> small = weights;
     for (double& weight : small) {
         weight /= 1024;
@@ -88,8 +88,8 @@ TEST(RowMap, ByLocalRowsGathersEveryRanksCount) {
     EXPECT_EQ(map.global_rows(), first);
 }
 
-/// The cuts by their definition: rank r starts at the first row before which at least its share of
-/// the work (nonzeros + 1 a row) lies.
+/// The first row of each rank by definition: the rows before it have at least the share of work of
+/// all lower ranks. The work of a row is its number of nonzeros + 1.
 std::vector<std::int64_t> cuts_by_definition(const std::vector<std::int64_t>& nonzeros,
                                              const std::vector<double>& weights) {
     std::int64_t total = 0;
@@ -131,7 +131,7 @@ TEST(RowMap, ByNonzerosCutsWhereTheWorkIsShared) {
             if (skewed) {
                 weights[0] = 3.0;
             }
-            // The first distribution is far from equal: all rows are on the last rank.
+            // In the initial distribution the last rank has all rows.
             std::vector<std::int64_t> offsets(static_cast<std::size_t>(comm.size()) + 1, 0);
             offsets.back() = rows;
             const RowMap initial(comm.rank(), offsets);
@@ -167,7 +167,7 @@ TEST(RowMap, RefusesImpossibleArguments) {
     EXPECT_THROW(RowMap::by_nonzeros(serial, RowMap::by_rows(serial, 4), counts), ShapeError);
 }
 
-// NOLINTBEGIN(bugprone-use-after-move): what is left after a move is tested
+// NOLINTBEGIN(bugprone-use-after-move): tests the state after a move
 TEST(RowMap, StaysValidOnceMovedFrom) {
     RowMap first(1, {0, 3, 7});
     const RowMap second = std::move(first);

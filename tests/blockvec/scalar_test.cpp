@@ -16,7 +16,7 @@
 namespace quiver {
 namespace {
 
-/// A 16-bit format by its definition: the value of every bit pattern, in double.
+/// A 16-bit format by definition: the value of every bit pattern, in double.
 struct Format {
     int exponent_bits;
     int fraction_bits;
@@ -45,7 +45,7 @@ struct Format {
 constexpr Format half_format{5, 10};
 constexpr Format bfloat16_format{8, 7};
 
-/// Nearest pattern, ties to even, by a search among all values.
+/// Rounds to the nearest pattern, ties to even, by a search among all values.
 class Rounding {
   public:
     explicit Rounding(Format format) {

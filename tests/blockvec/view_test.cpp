@@ -85,7 +85,8 @@ TEST(RequireValid, RefusesViewsThatCannotBeTraversed) {
     EXPECT_TRUE(refused({&value, std::numeric_limits<std::int64_t>::max() / 4, 1, 2}));
 }
 
-/// Marks the bytes of both views in one arena and looks for a byte marked twice.
+/// True if the views share a byte: marks the bytes of both in one arena and looks for a byte marked
+/// twice.
 template <class T, class U>
 bool share_a_byte(const char* arena, std::size_t size, const BlockView<T>& a,
                   const BlockView<U>& b) {

@@ -78,7 +78,7 @@ inline std::vector<BatchLayout> batch_layouts(int n) {
     return all;
 }
 
-/// Matrices of at most rows x cols; `mirror_` is the first content of the memory.
+/// A batch of matrices of at most rows x cols. `mirror_` is the initial content of the memory.
 template <class T>
 class TestBatch {
   public:
@@ -133,7 +133,7 @@ class TestBatch {
 
   private:
     bool by_rows() const { return layout_.order == MatrixOrder::row_major; }
-    /// Pointers go from the last matrix in memory to the first.
+    /// The position of matrix b in memory; pointers address the matrices in reverse order.
     std::int64_t slot(std::size_t b) const {
         const auto index = static_cast<std::int64_t>(b);
         return layout_.pointers ? batch_.count - 1 - index : index;
@@ -190,7 +190,8 @@ long double unit_error(int operations) {
     return (is_complex_v<T> ? 8.0L : 2.0L) * operations * static_cast<long double>(epsilon_v<T>);
 }
 
-/// The elements for which keep(i, j) is true, in long double, with ones on the diagonal if `unit`.
+/// The elements for which keep(i, j) is true, in long double, else zeros; with ones on the diagonal
+/// if `unit`.
 template <class T, class Keep>
 Wide<T> part(const Global<T>& a, bool unit, Keep&& keep) {
     Wide<T> result(a.rows, a.cols);
@@ -273,8 +274,8 @@ class Batched : public ::testing::Test {
     Context ctx = make_context();
     std::mt19937_64 generator = make_generator();
 
-    /// All orders on the host. On a device a few of each design, because every order and packing is
-    /// a kernel to compile.
+    /// The orders to test: all of `on_host` on the host. On a device a few for each kernel design,
+    /// because every order and packing is a kernel to compile.
     std::vector<int> orders(std::vector<int> on_host, int least = 1) const {
         if (ctx.place() == Place::host) {
             return on_host;
@@ -299,7 +300,7 @@ class Batched : public ::testing::Test {
         return all;
     }
 
-    /// Matrices of random orders from 1 to n, at least one of order n.
+    /// Matrices of random orders from 1 to n; the second has order n.
     Matrices<T> mixed_matrices(int count, int n, bool positive) {
         Matrices<T> all;
         for (int b = 0; b < count; ++b) {

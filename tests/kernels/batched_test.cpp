@@ -35,8 +35,8 @@ TYPED_TEST(Batched, LuFindsExactFactorsAndExchanges) {
             Global<T> factors = integer_global<T>(this->generator, n, n);
             for (int i = 0; i < n; ++i) {
                 for (int j = 0; j < i; ++j) {
-                    // Few entries, so that sums stay short; next to the diagonal, so that all rows
-                    // take part.
+                    // Few entries, so that sums stay short, and near the diagonal, so that all rows
+                    // are used.
                     factors(i, j) =
                         T(real_t<T>(i - j <= 2 && this->generator() % 2 == 0 ? 0.5 : 0));
                 }
@@ -87,7 +87,7 @@ TYPED_TEST(Batched, LuTakesTheFirstOfEqualPivotsAndTheLargestSumOfParts) {
         for (int i = 0; i < n; ++i) {
             tall(i, i) = T(1);
         }
-        // |4| is more than |3 + 3i|, but less than 3 + 3.
+        // 3 + 3i is the pivot, because 3 + 3 is more than 4.
         tall(1, 0) = T(4);
         if constexpr (is_complex_v<T>) {
             tall(3, 0) = T(3, 3);
@@ -110,7 +110,7 @@ TYPED_TEST(Batched, LuReportsTheColumnAndLeavesTheOthersUnchanged) {
         const int column = n / 2;
         for (int i = 0; i < n; ++i) {
             bad[2](i, column) = T(0);
-            // A row of zeros is found only in the last step.
+            // Only the last step finds a row of zeros.
             bad[5](n - 1, i) = T(0);
             bad[6](0, i) = T(0);
         }
@@ -175,7 +175,7 @@ TYPED_TEST(Batched, LuOfMixedOrdersMultipliesBackAndSolves) {
     }
 }
 
-/// Solves with every layout of the right-hand sides, inverts, and takes the determinant.
+/// Right-hand sides and inverses have the next layout in the list, and are not interleaved.
 TYPED_TEST(Batched, LuSolvesInvertsAndGivesTheDeterminant) {
     using T = TypeParam;
     for (const int n : this->orders({1, 2, 4, 7, 8, 9, 16, 17, 31, 32, 33, 64})) {

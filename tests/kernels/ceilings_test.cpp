@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The measurements of ceilings do all of the work that they count.
+// Tests that the measurements of ceilings do all of the work that they count.
 #include "kernels/ceilings.hpp"
 
 #include <cmath>
@@ -38,7 +38,7 @@ class CeilingsTest : public ::testing::Test {
 
 TEST_F(CeilingsTest, EveryStreamTouchesEveryElement) {
     std::vector<double> numbers(count);
-    std::iota(numbers.begin(), numbers.end(), 1.0);  // sums of these are exact
+    std::iota(numbers.begin(), numbers.end(), 1.0);  // their sums are exact
     auto x = make(count);
     auto y = make(count);
     for (const Traffic traffic : {Traffic::read, Traffic::copy, Traffic::scale}) {
@@ -91,7 +91,7 @@ TEST_F(CeilingsTest, ArithmeticEndsWhereItMust) {
             ASSERT_NEAR(result, expected, 1e-6 * expected) << to_string(arithmetic);
         }
     }
-    EXPECT_GE(ran, 2) << "single and double are everywhere";
+    EXPECT_GE(ran, 2) << "every machine computes in single and double";
 }
 
 }  // namespace

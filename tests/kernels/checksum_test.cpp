@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Compares checksums with sums in long double, and finds faults by them.
+// Compares checksums with sums in long double, and uses them to find faults.
 #include "kernels/checksum.hpp"
 
 #include <array>
@@ -32,7 +32,8 @@ constexpr Shape shapes[] = {{0, 3, 12},     {1, 1, 12},     {4096, 8, 12},  {409
                             {8191, 5, 13},  {20000, 3, 14}, {9000, 17, 12}, {5000, 33, 12},
                             {4100, 64, 12}, {4100, 65, 12}, {70000, 2, 16}, {12000, 7, 13}};
 
-/// The reference's sums, the sums of the absolute values of their terms, and the sums of words.
+/// Results of the reference: the sums, the sums of the absolute values of their terms, and the sums
+/// of words.
 template <class T>
 struct Exact {
     std::vector<wide_t<T>> sums;
@@ -84,8 +85,8 @@ TYPED_TEST(ChecksumTest, MatchesLongDouble) {
             const Exact<T> exact = exact_sums(x, w, given, shape.log_chunk);
             for (std::size_t at = 0; at < sums.size(); ++at) {
                 const int kind = static_cast<int>(static_cast<int>(at) / shape.cols % kinds);
-                // Products and the result are rounded. Only plain sums, and sums that are used as
-                // bounds, are rounded at every term.
+                // Every product and the result are rounded. Sums without compensation are also
+                // rounded at every term: those of s and c, and the squares, which serve as bounds.
                 const bool compensated =
                     sizeof(real_t<T>) == sizeof(double) && kind != checksum_squares;
                 const auto terms = static_cast<long double>(std::int64_t{1} << shape.log_chunk);
@@ -100,7 +101,7 @@ TYPED_TEST(ChecksumTest, MatchesLongDouble) {
     }
 }
 
-/// Sums of words against their formula, with and without weights, in blocks or not.
+/// Compares sums of words with the reference, with and without weights, in blocks or not.
 TYPED_TEST(ChecksumTest, SumsOfWordsAreExact) {
     using T = TypeParam;
     using Real = real_t<T>;
@@ -130,7 +131,7 @@ TYPED_TEST(ChecksumTest, SumsOfWordsAreExact) {
                     words, block);
                 EXPECT_EQ(words, expected)
                     << shape.rows << " x " << shape.cols << ", block " << block;
-                // The other sums have the same bits as without word sums.
+                // The other sums have the same bits as in a call without sums of words.
                 const auto alone =
                     sums_of<T>(ctx, x_block.const_view(), weights, shape.log_chunk, block);
                 for (std::size_t at = 0; at < alone.size(); ++at) {
@@ -146,7 +147,7 @@ TYPED_TEST(ChecksumTest, SumsOfWordsAreExact) {
     }
 }
 
-/// Columns summed block by block in one call have the bits of calls for each block.
+/// Sums of groups of columns in one call have the same bits as a separate call for each group.
 TYPED_TEST(ChecksumTest, BlocksOfColumnsHaveTheBitsOfTheirOwnCalls) {
     using T = TypeParam;
     Context ctx = make_context();
@@ -160,7 +161,7 @@ TYPED_TEST(ChecksumTest, BlocksOfColumnsHaveTheBitsOfTheirOwnCalls) {
         for (int first = 0; first < cols; first += block) {
             const int width = std::min(block, cols - first);
             if (width < std::min(block, cols)) {
-                break;  // summed as part of a whole block
+                break;  // the last group is incomplete
             }
             const auto alone = sums_of<T>(ctx, all.columns(first, width), {}, 12);
             const std::size_t lines = together.size() / static_cast<std::size_t>(cols);
@@ -209,7 +210,7 @@ TYPED_TEST(ChecksumTest, NarrowBlocksAtTheEndOfMemory) {
     }
 }
 
-/// Compensation: a plain sum in double loses the small terms.
+/// A sum in double without compensation would lose the small terms.
 TEST(Checksum, KeepsSmallTerms) {
     Context ctx = make_context();
     Global<double> x(4096, 1);
@@ -223,7 +224,7 @@ TEST(Checksum, KeepsSmallTerms) {
     EXPECT_EQ(sums[checksum_plain], 4094.0);
 }
 
-/// A changed element changes the sums of its chunk only, and the quotient of the changes is its
+/// A changed element changes the sums of its chunk only, and the quotient of the changes gives its
 /// row.
 TYPED_TEST(ChecksumTest, FindsTheRow) {
     using T = TypeParam;
@@ -282,7 +283,7 @@ TEST(Checksum, Misuse) {
     }
 }
 
-/// Bytes in the place under test, with their parity.
+/// Random bytes in the place under test, and their parity.
 class ParityArray {
   public:
     ParityArray(Context& ctx, std::mt19937_64& generator, std::size_t bytes)
@@ -342,7 +343,7 @@ TEST(Parity, FindsAndRepairsOneWord) {
     }
 }
 
-/// Two changed words are distinguished from one, even if both lost the same bits.
+/// Two changed words are distinguished from one, even if the same bits of both changed.
 TEST(Parity, TwoWordsAreNotOne) {
     Context ctx = make_context();
     std::mt19937_64 generator = make_generator();

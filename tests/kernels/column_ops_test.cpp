@@ -25,7 +25,7 @@ class ColumnOps : public ::testing::Test {
         return TestBlock<T>(ctx, values, layout, ctx.place());
     }
 
-    /// Compares Y with alpha_j X + beta_j Y.
+    /// Compares `actual` with alpha_j x_j + beta_j old_j for every column j.
     void expect_axpby(const std::vector<T>& alpha, const Global<T>& x, const std::vector<T>& beta,
                       const Global<T>& old, const Global<T>& actual) {
         auto expected = old;
@@ -46,7 +46,7 @@ class ColumnOps : public ::testing::Test {
         }
     }
 
-    /// NaN in the columns of a zero coefficient, which must not be read.
+    /// Random values, but NaN in columns with a zero coefficient, which must not be read.
     Global<T> values_for(const std::vector<T>& coefficient, std::int64_t rows) {
         auto values = random_global<T>(generator, rows, static_cast<int>(coefficient.size()));
         for (std::int64_t i = 0; i < rows; ++i) {
@@ -262,7 +262,7 @@ TYPED_TEST(ColumnOps, GatherColumnsSelectsRepeatsAndPermutes) {
             x_block.expect_unchanged();
             expect_same_bits(y_block.result(), expected);
 
-            // Padding 5 leaves room for the three more columns.
+            // The padding of 5 has room for the three additional columns.
             auto in_place = this->block(x, layouts[2]);
             gather_columns<T>(this->ctx, in_place.view(), source, in_place.view(count));
             expect_same_bits(in_place.result(count), expected);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// copy() between all places and precisions.
+// Tests copy() between all places and precisions.
 #include <limits>
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ struct PairName {
     }
 };
 
-/// Numbers of all magnitudes, and those at the limits of the formats.
+/// Numbers of all magnitudes, and numbers at the limits of the formats.
 template <class U>
 Global<U> values_to_copy(std::mt19937_64& generator, std::int64_t rows, int cols) {
     const double edges[] = {0.0,

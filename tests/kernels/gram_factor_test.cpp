@@ -30,7 +30,8 @@ class GramFactor : public ::testing::Test {
             return unit(generator);
         }
     }
-    /// A^H A + I of a random A, so that no eigenvalue is below 1; columns of unequal lengths.
+    /// D (A^H A + I) D for a random A and a diagonal D of powers of two from 1 on. No eigenvalue is
+    /// below 1.
     SmallMatrix<T> positive(int n) {
         SmallMatrix<T> a(n, n);
         for (int i = 0; i < n * n; ++i) {
@@ -54,8 +55,8 @@ class GramFactor : public ::testing::Test {
     struct Factors {
         SmallMatrix<T> r, s;
     };
-    /// Factors G in the place under test, with gaps between the rows; elements below G's diagonal
-    /// are not read.
+    /// Factors G in the place under test, with gaps between the rows. Elements below the diagonal
+    /// are NaN, because they must not be read.
     Factors factor(const SmallMatrix<T>& g) {
         const int n = g.rows();
         const int ld = n + 3;
@@ -105,7 +106,8 @@ TYPED_TEST(GramFactor, MultipliesBackAtEveryOrder) {
                     size += static_cast<double>(std::abs(r(k, i)) * std::abs(r(k, j)));
                     size_one += static_cast<double>(std::abs(r(i, k)) * std::abs(s(k, j)));
                 }
-                // Higham, Accuracy and Stability, theorems 10.3 and 8.5; 4 for complex products.
+                // Higham, Accuracy and Stability, theorems 10.3 and 8.5; the factor 4 is for
+                // complex products.
                 const double bound = 4.0 * (n + 2) * eps;
                 EXPECT_LE(static_cast<double>(std::abs(back - g(i, j))), bound * size) << n;
                 EXPECT_LE(static_cast<double>(std::abs(one - T(i == j ? 1 : 0))),

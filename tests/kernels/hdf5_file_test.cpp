@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Writes block vectors to HDF5 files and reads them, on all ranks, and reads them with h5py.
+// Writes block vectors to HDF5 files and reads them back, on all ranks and with h5py.
 #include "kernels/hdf5_file.hpp"
 
 #include <cstdlib>
@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// This rank's rows of `values` in a view of a block with one more column.
+/// This rank's rows of `values`, in a block that has room for one more column.
 template <class T>
 BlockVector<T> deal(Context& ctx, const Global<T>& values, const RowMap& map) {
     BlockVector<T> x(ctx, map, values.cols, values.cols + 1);
@@ -78,7 +78,7 @@ TYPED_TEST(Hdf5Scalar, RoundTripKeepsEveryBitOnAnyDealOfRows) {
 
 TYPED_TEST(Hdf5Scalar, ChunksOfSeveralRowsJoinWithoutASeam) {
     using T = TypeParam;
-    // 9 rows of 3 MiB: four chunks of two rows and one of one, a last chunk on every rank.
+    // 9 rows of 3 MiB, in chunks of at most two rows.
     const int width = static_cast<int>((std::size_t{3} << 20) / sizeof(T));
     const auto values = integer_global<T>(this->generator, 9, width);
     const std::string path = this->folder.path("wide.h5");
@@ -214,7 +214,8 @@ TEST_F(Hdf5, AFullDiskIsOneErrorOnAllRanksAndLeavesTheOldFile) {
     const auto x = deal(ctx, larger, RowMap::by_rows(ctx.comm(), 600000));
     for (const rlim_t bytes : {0U, 1U << 16, 4U << 20, 16U << 20}) {
         ctx.comm().barrier();
-        // Only rank 0 writes; the others' shared memory must not be limited.
+        // Only rank 0 writes the file. On the other ranks the limit would apply to the shared
+        // memory of MPI.
         std::optional<FileSizeLimit> limit;
         if (ctx.comm().rank() == 0) {
             limit.emplace(bytes);

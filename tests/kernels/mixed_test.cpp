@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Products whose blocks have less precision than their sums.
+// Tests products whose blocks have less precision than their sums.
 #include "kernels/mixed.hpp"
 
 #include <algorithm>
@@ -40,8 +40,9 @@ long double value_of(T value) {
     return reference::converted<double>(value);
 }
 
-/// All widths to 66. If case_step() is not 1, only one in `stride` of them (each is compiled on a
-/// device), starting at `offset` so that scalars differ, and the first and the last exact width.
+/// All widths to 66. If case_step() is not 1, every `stride`-th of them, because each is a kernel
+/// to compile on a device, and in any case 1 and 64. `offset` selects different widths for
+/// different scalars.
 std::vector<int> some_widths(int stride, int offset) {
     std::vector<int> widths;
     for (int width = 1; width <= 66; ++width) {
@@ -55,7 +56,8 @@ int random_shapes() {
     return 40 / case_step();
 }
 
-/// The error bounds of the header, and stricter ones for the host, in units of sum_k |a_k| |b_k|.
+/// The error bound of kernels/mixed.hpp, or a stricter one on the host, divided by sum_k |a_k|
+/// |b_k|.
 template <class Sum>
 long double sum_factor(std::int64_t rows) {
     const auto unit = static_cast<long double>(epsilon_v<Sum>);
@@ -70,7 +72,7 @@ class Mixed : public ::testing::Test {
     using In = typename P::in;
     using Sum = typename P::sum;
 
-    /// C = alpha A^T B + beta C for these values, against the reference.
+    /// Compares C = alpha A^T B + beta C with the reference.
     void check(const Global<In>& a, const Global<In>& b, bool same, Sum alpha, Sum beta,
                Layout layout, Place c_place) {
         const int m = a.cols;
@@ -282,7 +284,7 @@ struct TripleName {
     }
 };
 
-/// Half the relative distance of neighbouring numbers: the error of rounding a result to Out.
+/// The largest relative error of rounding to Out.
 template <class Out>
 long double unit_of() {
     return std::is_same_v<Out, float> ? 0x1p-24L : std::is_same_v<Out, half_t> ? 0x1p-11L : 0x1p-8L;
@@ -329,7 +331,7 @@ class MixedTsmm : public ::testing::Test {
                     std::max(largest[static_cast<std::size_t>(j)], std::abs(value_of(c(k, j))));
             }
         }
-        // The error of a float C on a device.
+        // On a device, a float C is rounded to two elements of the type of X.
         const long double split = std::is_same_v<Small, float> && test_place() == Place::device
                                       ? (std::is_same_v<In, half_t> ? 0x1p-21L : 0x1p-16L)
                                       : 0;
@@ -472,7 +474,7 @@ TEST(TwofoldSums, AreExactToTwiceThePrecision) {
                                      {517, 3, 5},
                                      {4099, 17, 9},
                                      {999, 70, 66}}) {
-        // Rows cancel in pairs but for a rest of 2^-40 of them.
+        // Rows cancel in pairs, except for 2^-40 of each product.
         auto a = random_global<double>(generator, rows, m);
         auto b = random_global<double>(generator, rows, n);
         for (std::int64_t i = 1; i < rows; i += 2) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A large dense matrix, or its adjoint, times a tall & skinny one.
+// Tests a large dense matrix, or its adjoint, times a tall & skinny one.
 #include "kernels/mtsm.hpp"
 
 #include <cmath>
@@ -101,7 +101,7 @@ struct Setting {
 template <class T>
 class Mtsm : public ::testing::Test {
   protected:
-    /// Y = alpha op(A) X + beta Y for random or given A of op(A): m x k.
+    /// Compares Y = alpha op(A) X + beta Y with the reference, for random X and Y of n columns.
     template <class A>
     void check(const Setting& setting, const Global<A>& a, int n, T alpha, T beta) {
         const std::int64_t m = setting.adjoint ? a.cols : a.rows;
@@ -173,7 +173,7 @@ TYPED_TEST(Mtsm, EveryOrderOfEveryOperand) {
 TYPED_TEST(Mtsm, LongAndWideMatricesOnSeveralThreads) {
     using T = TypeParam;
     if (test_place() == Place::device) {
-        GTEST_SKIP() << "threads are the host's";
+        GTEST_SKIP() << "tests threads of the host";
     }
     for (const int threads : {2, 5}) {
         this->ctx = Context(Comm(), Device::host(threads));
@@ -381,8 +381,8 @@ TYPED_TEST(MtsmShort, MatchesTheReferenceForRandomShapesAndOrders) {
     }
 }
 
-/// A has integers that half and bfloat16 represent exactly, X has integers with more bits than
-/// tf32: every sum is exact in float, but only if all bits of X are used.
+/// A has integers that half and bfloat16 represent exactly. X has integers with more bits than
+/// tf32. The sums are exact in float only if all bits of X are used.
 TYPED_TEST(MtsmShort, IsExactOnIntegersOfThirteenBits) {
     using A = TypeParam;
     const auto integer = [&](int most) { return static_cast<float>(this->size(2 * most) - most); };
@@ -438,8 +438,8 @@ TYPED_TEST(MtsmShort, WhatIsNotFiniteStaysInItsRowAndColumn) {
     }
 }
 
-/// Long sums of terms of one sign, in which truncation errors accumulate, and X far beyond the
-/// range of half.
+/// Truncation errors accumulate in long sums of terms of one sign. X is far beyond the range of
+/// half.
 TYPED_TEST(MtsmShort, LongSumsOfOneSignAndAnyMagnitudeKeepTheirDigits) {
     using A = TypeParam;
     for (const MatrixOrder order : orders) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// cost(args) against numbers counted by hand: elements read and written, and operations, of blocks
-// small enough to do so.
+// Compares cost(args) with elements read and written, and operations, counted by hand for small
+// blocks.
 #include <complex>
 
 #include <gtest/gtest.h>
@@ -49,9 +49,9 @@ TEST(OperationCost, TsmmReadsTheOldResultWithBetaOnly) {
     expect_cost(cost(args), 4, 3, 2, 20 * 8, 48);
     args.beta = 1;
     expect_cost(cost(args), 4, 3, 2, 28 * 8, 48);
-    // The Gram matrix of Y: 4 x 2 x 2 = 16 multiply-adds more.
+    // The Gram matrix of Y has 4 x 2 x 2 = 16 additional multiply-adds.
     expect_cost(cost(TsmmGramArgs<double>{args, nullptr, 2}), 4, 3, 2, 28 * 8, 80);
-    // Y D with D: 2 x 2 the same number more.
+    // So has Y D, with D: 2 x 2.
     const double d[4]{};
     args.d = d;
     expect_cost(cost(args), 4, 3, 2, 28 * 8, 80);
@@ -113,7 +113,7 @@ TEST(OperationCost, SpmmvCountsEntriesWithTheirIndices) {
     SpmmvArgs<double> args{};
     args.own = 4;
     args.width = 2;
-    args.entries = 9;  // with padding, which is not counted
+    args.entries = 9;  // two of them are padding, which is not counted
     expect_cost(cost(args, 7), 4, 0, 2, 7 * (8 + 4) + 16 * 8, 28);
     const std::int64_t columns[9]{};
     args.column64 = columns;

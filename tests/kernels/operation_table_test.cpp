@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every operation has a protected form or a stated reason why not, and the protected ones reach the
-// policy.
+// Tests that every operation has a protected form or a stated reason why it has none, and that
+// calls of protected operations reach the policy.
 #include "kernels/operation_table.hpp"
 
 #include <functional>

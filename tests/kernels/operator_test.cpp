@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The default Operator::apply_fused, which composes apply() with column operations.
+// Tests the default Operator::apply_fused, which combines apply() with column operations.
 #include "kernels/operator.hpp"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Outputs by name: files, links, pipes and character devices. The devices are pseudo terminals that
-// the test creates, and reaches by links in its own folder.
+// Tests outputs by name: files, links, pipes and character devices. The device is a pseudo terminal
+// that the test creates; a link in the test's folder names it.
 #include "kernels/output_file.hpp"
 
 #include <cstdlib>
@@ -64,9 +64,9 @@ TEST_F(OutputFileTest, AFileAppearsWholeOrNotAtAll) {
         ::close(file);
         EXPECT_FALSE(fs::exists(path("a")));
     }
-    EXPECT_EQ(entries(), 0) << "what is not published is removed";
+    EXPECT_EQ(entries(), 0) << "an unpublished output is removed";
     OutputFile(path("a")).check();
-    EXPECT_EQ(entries(), 0) << "a check leaves nothing";
+    EXPECT_EQ(entries(), 0) << "a check leaves no file";
     write_output(path("a"), "one");
     write_output(path("a"), "two", true);
     EXPECT_EQ(text_of("a"), "two");
@@ -123,7 +123,7 @@ TEST_F(OutputFileTest, ACharacterDeviceIsWrittenDirectly) {
         GTEST_SKIP() << "no pseudo terminal";
     }
     const std::string device = ::ptsname(terminal);
-    // Stays open; otherwise the terminal drops the output before it is read.
+    // Stays open, because the terminal would otherwise drop the output before it is read.
     const int other_end = ::open(device.c_str(), O_RDWR | O_NOCTTY);
     fs::create_symlink(device, path("link"));
     OutputFile(path("link")).check();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The host's loops on several threads. A thread gets at least 64 KiB of rows, so smaller blocks
-// would run on the first thread only, and a thread sanitizer could not check them. Small integers,
-// so that all results are exact in any order of the sums.
+// Tests the loops of the host on several threads, also with a thread sanitizer. The blocks are
+// large enough to be divided, because a thread gets at least 64 KiB of rows. The elements are small
+// integers, so that all results are exact in any order of the sums.
 #include <numeric>
 
 #include <gtest/gtest.h>
@@ -22,8 +22,7 @@ class ParallelRows : public ::testing::Test {
   protected:
     std::mt19937_64 generator = make_generator();
 
-    /// A number of rows with which each block has 256 KiB and the parts of all threads differ in
-    /// length.
+    /// The number of rows of a block of slightly more than 256 KiB.
     static std::int64_t rows_of(int width) {
         return (std::int64_t{256} << 10) / (static_cast<std::int64_t>(sizeof(T)) * width) + 7;
     }
@@ -32,7 +31,7 @@ class ParallelRows : public ::testing::Test {
         return integer_global<T>(generator, rows, cols);
     }
 
-    /// Calls check(ctx, width, layout) for 2 to 5 threads; each rank works on blocks of its own.
+    /// Calls check(ctx, width, layout) for 2, 3 and 5 threads. Every rank has its own blocks.
     template <class Check>
     void for_threads(const Check& check) {
         for (const int threads : {2, 3, 5}) {
@@ -200,7 +199,7 @@ TYPED_TEST(ParallelRows, TsmmAsideAndInPlace) {
     });
 }
 
-// In LLVM's OpenMP a number of threads that a region has not used applies to the next one.
+// In LLVM's OpenMP, a num_threads clause that its region does not use applies to the next region.
 TYPED_TEST(ParallelRows, LeaveTheCallersThreadsAlone) {
     using T = TypeParam;
     const int before = omp_get_max_threads();

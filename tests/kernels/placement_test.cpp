@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The same call on the same values gives the same bits for any position of its operands in host
-// memory: far apart or next to each other, at any offset from a cache line.
+// Tests that the same call on the same values gives the same bits for any position of its operands
+// in host memory: far apart or next to each other, at any offset from a cache line.
 #include <cstring>
 #include <functional>
 #include <vector>
@@ -21,9 +21,9 @@ class Placement : public ::testing::Test {
   protected:
     using Call = std::function<void(BlockView<T> x, BlockView<T> y)>;
 
-    /// Runs `call` on blocks of `rows` rows that are next to each other, as wholes and as columns
-    /// of one block, in either order and with `gap` elements between them. Expects the same
-    /// contents of both as for blocks of the same strides that are far apart.
+    /// Runs `call` on two neighbouring blocks of `rows` rows: separate blocks and columns of one
+    /// block, in either order, with several gaps. Expects the same bits in both blocks as if Y were
+    /// far away.
     void expect_same_bits(std::int64_t rows, int x_cols, int y_cols, const Call& call) {
         const Global<T> x_values = random_global<T>(generator_, rows, x_cols);
         const Global<T> y_values = random_global<T>(generator_, rows, y_cols);

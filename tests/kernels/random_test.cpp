@@ -11,7 +11,7 @@ namespace {
 
 using Words = std::array<std::uint32_t, 4>;
 
-// Known answers of the Random123 distribution, kat_vectors.
+// Known answers: kat_vectors of the Random123 distribution.
 TEST(Philox, GivesTheKnownWords) {
     constexpr std::uint32_t ones = 0xffffffffu;
     EXPECT_EQ(philox({0, 0, 0, 0}, {0, 0}),
@@ -42,7 +42,7 @@ TEST(Uniform, LiesInTheUnitIntervalAndDependsOnEveryArgument) {
 
 constexpr std::uint64_t seed = 0x123456789abcdef0u;
 
-/// The global block by the reference.
+/// A part of the global block, by the reference.
 template <class T>
 Global<T> expected_block(std::int64_t first_row, int first_column, std::int64_t rows, int cols) {
     Global<T> block(rows, cols);

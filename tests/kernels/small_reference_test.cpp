@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tests the references for small matrices on data that can be checked by hand, and the kernels
+// Tests the references for small matrices on data that can be checked by hand, and two host kernels
 // against these references.
 #include <array>
 #include <cmath>
@@ -74,7 +74,7 @@ TEST(SmallReference, LuFactorsSolutionsAndDeterminant) {
 }
 
 TEST(SmallReference, CholeskyFactorsSolutionsAndDeterminant) {
-    // L = (2 0; 1 3); what is above the diagonal is kept.
+    // L = (2 0; 1 3). Elements above the diagonal keep their values.
     Four a{4, -7, 2, 10};
     int status = -1;
     reference::cholesky_factor<long double>(
@@ -98,7 +98,7 @@ TEST(SmallReference, CholeskyFactorsSolutionsAndDeterminant) {
 }
 
 TEST(SmallReference, SumsInTwoPartsKeepWhatOneLoses) {
-    // 1 + 2^-60: the second product is lost in one double.
+    // The sum is 1 + 2^-60; a single double would lose the second product.
     const std::array<double, 2> a{1, 0x1p-30};
     std::array<double, 2> sums{};
     reference::tsmttsm_twofold(TwofoldTsmttsmArgs{2, 1, 1, a.data(), 1, a.data(), 1, sums.data()});

@@ -29,7 +29,7 @@ std::string describe_case(const Case<T>& c) {
     return out.str();
 }
 
-/// Gathers the rows of all ranks.
+/// The rows of all ranks, on every rank.
 template <class T>
 Global<T> all_rows(Context& ctx, const RowMap& map, std::int64_t rows, const Global<T>& own) {
     Global<T> all(rows, own.cols);
@@ -39,8 +39,7 @@ Global<T> all_rows(Context& ctx, const RowMap& map, std::int64_t rows, const Glo
     return all;
 }
 
-/// Compares W with the reference from V, H and the old W, and G with the sums over the new, rounded
-/// W.
+/// Compares W with the reference for V, H and the old W, and G with W^H W of the new, rounded W.
 template <class T>
 void check_results(Context& ctx, const Case<T>& c, const RowMap& map, const Global<T>& v,
                    const Global<T>& h, const Global<T>& old, const Global<T>& w,
@@ -143,7 +142,8 @@ class TsmmGram : public ::testing::Test {
     const T coefficients[3] = {T(0), T(1), other_coefficient<T>()};
     const std::int64_t row_counts[6] = {0, 1, 31, 32, 33, 257};
 
-    /// The k-th of all combinations of rows, layouts, coefficients and places of H and G.
+    /// The k-th of the 162 combinations of rows, coefficients and layouts; the places of H and G
+    /// alternate.
     Case<T> combination(int k, int m, int n) const {
         return {row_counts[k % 6],
                 m,
@@ -213,8 +213,8 @@ TYPED_TEST(TsmmGram, IsRightForRandomShapes) {
     }
 }
 
-// More rows than the host keeps in its caches at a time, and more than a chunk for each thread;
-// widths that fold, that fill vectors and that do not.
+// More rows than the host keeps in its caches at a time, and more than one chunk for each thread.
+// The widths include those with several rows in a vector, whole vectors, and neither.
 TYPED_TEST(TsmmGram, IsExactOverManyBlocksOfRows) {
     using T = TypeParam;
     for (const auto& [m, n] : {std::pair{2, 2}, {3, 3}, {16, 16}, {33, 7}, {5, 19}}) {
@@ -222,7 +222,7 @@ TYPED_TEST(TsmmGram, IsExactOverManyBlocksOfRows) {
         const auto v = integer_global<T>(this->generator, rows, m);
         auto h = Global<T>(m, n);
         for (int i = 0; i < std::min(m, n); ++i) {
-            h(i, n - 1 - i) = T(1);  // entries stay small, and so all sums exact
+            h(i, n - 1 - i) = T(1);  // keeps entries small and sums exact
         }
         const auto old = integer_global<T>(this->generator, rows, n);
         auto expected = old;
@@ -300,7 +300,7 @@ TYPED_TEST(TsmmGram, GivesTheSameBitsEveryTime) {
     }
 }
 
-/// Real scalars only: a complex product with an infinite factor may be NaN by its definition.
+/// Real scalars only: by definition, a complex product with an infinite factor may be NaN.
 TYPED_TEST(TsmmGram, AnInfiniteEntrySpoilsItsColumnOnly) {
     using T = TypeParam;
     if constexpr (!is_complex_v<T>) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// tsmm with two sources: Y = alpha X C + beta Y D.
+// Tests tsmm with two sources: Y = alpha X C + beta Y D.
 #include <gtest/gtest.h>
 
 #include "kernels/reference/reference_kernels.hpp"
@@ -28,7 +28,7 @@ std::string describe_case(const Case<T>& c) {
     return out.str();
 }
 
-/// alpha X C + beta Y D by two separate products, independent of the reference of the leaves.
+/// alpha X C + beta Y D by two separate products, independent of the reference kernel.
 template <class T>
 Global<T> expected_update(const Case<T>& c, const Global<T>& x, const Global<T>& small,
                           const Global<T>& old, const Global<T>& other) {
@@ -101,7 +101,8 @@ class TsmmPair : public ::testing::Test {
     const T coefficients[3] = {T(0), T(1), other_coefficient<T>()};
     const std::int64_t row_counts[6] = {0, 1, 31, 32, 33, 257};
 
-    /// The k-th of all combinations of rows, layouts, coefficients and places of C and D.
+    /// The k-th of the 162 combinations of rows, coefficients and layouts; the places of C and D
+    /// alternate.
     Case<T> combination(int k, int m, int n) const {
         return {row_counts[k % 6],
                 m,
@@ -166,7 +167,7 @@ TYPED_TEST(TsmmPair, IsRightForRandomShapes) {
     }
 }
 
-// More rows than the host keeps in its caches at a time, and more than a chunk for each thread.
+// More rows than the host keeps in its caches at a time, and more than one chunk for each thread.
 TYPED_TEST(TsmmPair, IsExactOverManyBlocksOfRows) {
     using T = TypeParam;
     for (const auto& [m, n] : {std::pair{3, 2}, {33, 7}, {5, 19}}) {
@@ -219,7 +220,7 @@ TYPED_TEST(TsmmPair, RejectsShapesThatDisagree) {
     EXPECT_THROW(call(x.view(), c, y.view().row_range(0, 39), d), ShapeError);
     EXPECT_THROW(call(x.view(), wrong, y.view(), d), ShapeError);
     EXPECT_THROW(call(x.view(), c, y.view(), wrong), ShapeError);
-    EXPECT_THROW(call(x.view(), square, x.view(), square), ShapeError);  // not in place
+    EXPECT_THROW(call(x.view(), square, x.view(), square), ShapeError);  // Y must not be X
     const BlockView<const T> inside(x.view().data, 4, 4, 4, x.view().place);
     EXPECT_THROW(call(x.view(), c, y.view(), inside), ShapeError);
     auto elsewhere = y.view();

@@ -29,7 +29,7 @@ std::string describe_case(const Case<T>& c) {
     return out.str();
 }
 
-/// `result` holds the old Y.
+/// alpha X C + beta Y; `result` holds the old Y.
 template <class T>
 Global<T> expected_product(const Case<T>& c, const Global<T>& x, const Global<T>& small,
                            Global<T> result) {
@@ -117,7 +117,8 @@ class Tsmm : public ::testing::Test {
     const T coefficients[3] = {T(0), T(1), other_coefficient<T>()};
     const std::int64_t row_counts[6] = {0, 1, 31, 32, 33, 257};
 
-    /// The k-th of all combinations of rows, layouts, coefficients and places of C.
+    /// The k-th of the 162 combinations of rows, coefficients and layouts; the place of C
+    /// alternates.
     Case<T> combination(int k, int m, int n) const {
         return {row_counts[k % 6],
                 m,
@@ -197,7 +198,7 @@ TYPED_TEST(Tsmm, MatchesTheReferenceForRandomShapes) {
     }
 }
 
-// Results that do not fit the caches are written by another path, in whole cache lines.
+// Results that do not fit into the caches are written in whole cache lines, by non-temporal stores.
 TYPED_TEST(Tsmm, IsExactBeyondTheCachesForUnalignedRows) {
     using T = TypeParam;
     for (const int n : {3, 5, 19}) {
@@ -307,7 +308,7 @@ TYPED_TEST(Tsmm, RejectsShapesThatDisagree) {
         tsmm(this->ctx, T(1), x.view().columns(0, 3), square, T(0), x.view().columns(3, 3)));
 }
 
-/// Real scalars only: a complex product with an infinite factor may be NaN by its definition.
+/// Real scalars only: by definition, a complex product with an infinite factor may be NaN.
 TYPED_TEST(Tsmm, AnInfiniteEntrySpoilsItsRowOnlyAndIsNoNaN) {
     using T = TypeParam;
     if constexpr (!is_complex_v<T>) {

@@ -29,7 +29,7 @@ Global<T> expected_product(const Case<T>& c, const Global<T>& a, const Global<T>
     return result;
 }
 
-/// C where beta reads it, NaN where it does not.
+/// Random numbers, or NaN if beta is 0, because C must not be read then.
 template <class T>
 Global<T> old_result(std::mt19937_64& generator, const Case<T>& c) {
     return c.beta == T(0) ? poisoned_global<T>(c.m, c.n) : random_global<T>(generator, c.m, c.n);
@@ -74,7 +74,8 @@ void check_case(Context& ctx, std::mt19937_64& generator, const Case<T>& c) {
     }
 }
 
-/// The same with weights, which are positive, negative or zero and are the middle of three columns.
+/// Compares a weighted product with the reference. The weights are positive, negative or zero, and
+/// are the middle one of three columns.
 template <class T>
 void check_weighted_case(Context& ctx, std::mt19937_64& generator, const Case<T>& c, bool same) {
     using R = real_t<T>;
@@ -113,7 +114,7 @@ void check_weighted_case(Context& ctx, std::mt19937_64& generator, const Case<T>
     }
     for (int i = 0; i < c.m; ++i) {
         for (int j = 0; j < c.n; ++j) {
-            // One more rounding than in the plain product: that of w b.
+            // The product w b adds one rounding.
             const long double bound =
                 sum_bound(c.rows + 1, c.alpha, a.column_norm(i) * weighted.column_norm(j), c.beta,
                           c.beta == T(0) ? 0 : std::abs(old(i, j)));
@@ -132,7 +133,8 @@ class Tsmttsm : public ::testing::Test {
     const T coefficients[3] = {T(0), T(1), other_coefficient<T>()};
     const std::int64_t row_counts[6] = {0, 1, 31, 32, 33, 257};
 
-    /// The k-th of all combinations of rows, layouts, coefficients and places of C.
+    /// The k-th of the 162 combinations of rows, coefficients and layouts; the place of C
+    /// alternates.
     Case<T> combination(int k, int m, int n) const {
         return {row_counts[k % 6],
                 m,
@@ -346,7 +348,7 @@ TYPED_TEST(Tsmttsm, WeightedMatchesTheReference) {
         for (int k = 0; k < 162; k += (m < 20 ? 5 : 17) * case_step()) {
             auto c = this->combination(k, m, n);
             check_weighted_case(this->ctx, this->generator, c, m == n && k % 2 == 0);
-            // Several blocks of rows in several chunks.
+            // Enough rows for several blocks of rows in several chunks.
             if (k % 3 == 0) {
                 c.rows = 3000 + k;
                 check_weighted_case(this->ctx, this->generator, c, m == n);
@@ -371,7 +373,7 @@ TYPED_TEST(Tsmttsm, WeightedRefusesWeightsOfAnotherShape) {
 }
 
 TEST(WeightedTsmttsmCost, IsThatOfTheProductAndOfTheWeights) {
-    // A: 5 x 2, B: 5 x 3, w: 5; each row of A or B is multiplied by its weight.
+    // A: 5 x 2, B: 5 x 3, w: 5. The rows of the narrower block are multiplied by their weights.
     const double a[10]{}, b[15]{}, w[5]{};
     const Cost real =
         cost(WeightedTsmttsmArgs<double, double>{{5, 2, 3, 1, a, 2, b, 3, 0, nullptr, 3}, w, 1});

@@ -14,7 +14,8 @@ template <class T>
 class ProtectedBatches : public ::testing::Test {};
 TYPED_TEST_SUITE(ProtectedBatches, Scalars, ScalarName);
 
-/// Random matrices: most are diagonally dominant, some cannot be factored.
+/// Random Hermitian, diagonally dominant matrices. `spoiled`: every third has NaN or -1 on its
+/// diagonal.
 template <class T>
 class Case {
   public:
@@ -56,7 +57,7 @@ class Case {
         const MatrixBatch<T> a =
             side_by_side_ ? MatrixBatch<T>::side_by_side(data, count_, n_, n_, ctx_.place())
                           : MatrixBatch<T>::packed(data, count_, n_, n_, ctx_.place());
-        // Pivots and statuses next to each other: the statuses may begin in the middle of 8 bytes.
+        // The statuses follow the pivots directly, so they may not be aligned to 8 bytes.
         const std::span<int> pivots(words_.template as<int>(),
                                     static_cast<std::size_t>(count_ * n_));
         const std::span<int> status = this->status();
@@ -67,7 +68,7 @@ class Case {
                 : protected_cholesky_factor(ctx_, *guard, a, status);
         }
     }
-    /// All results of a call, as bytes.
+    /// Factors, pivots (LU only) and statuses of the last call, as floats to compare bit for bit.
     std::vector<float> result() {
         std::vector<float> all;
         const auto add = [&](const void* data, std::size_t bytes) {

@@ -20,7 +20,7 @@ namespace {
 template <class T>
 class AbftChecksum : public ::testing::Test {
   protected:
-    /// Flips a bit of an element, counted over its real and imaginary part.
+    /// Flips a bit of an element; bits of the imaginary part follow those of the real part.
     void flip(const BlockView<T>& x, std::int64_t row, int column, int bit) {
         std::array<unsigned char, 8> mask{};
         mask[static_cast<std::size_t>(bit % 32 / 8)] = static_cast<unsigned char>(1 << bit % 8);
@@ -66,8 +66,8 @@ TYPED_TEST(AbftChecksum, EveryBitIsLocatedAndRestored) {
     }
 }
 
-/// The last rows have small factors, and the halves of a word may borrow: flips each bit in both
-/// directions.
+/// The last rows of a chunk have small factors (word_weight), and the difference of two words may
+/// borrow between their halves: flips each bit in both directions.
 TYPED_TEST(AbftChecksum, EveryBitOfTheLastRowsIsLocated) {
     using T = TypeParam;
     constexpr int log_chunk = 12;
@@ -92,7 +92,7 @@ TYPED_TEST(AbftChecksum, EveryBitOfTheLastRowsIsLocated) {
     expect_same_bits(block.result(), values);
 }
 
-/// An element is restored even if sums are NaN or infinite.
+/// A changed element is restored even if other elements make the sums NaN.
 TYPED_TEST(AbftChecksum, BesideElementsThatAreNotNumbers) {
     using T = TypeParam;
     constexpr int log_chunk = 12;
@@ -123,7 +123,7 @@ TYPED_TEST(AbftChecksum, BesideElementsThatAreNotNumbers) {
     }
 }
 
-/// One changed element in every column is restored, whether it has become infinite, NaN or another
+/// One changed element in each column is restored, whether its new value is infinite, NaN or a
 /// number.
 TYPED_TEST(AbftChecksum, OneElementOfEachColumnIsRestored) {
     using T = TypeParam;
@@ -150,14 +150,14 @@ TYPED_TEST(AbftChecksum, OneElementOfEachColumnIsRestored) {
             Checksum<T>(this->ctx, block.view(), {}, log_chunk).changed_since(before);
         ASSERT_EQ(found.size(), 1u);
         EXPECT_EQ(found.front().chunk, chunk);
-        EXPECT_EQ(found.front().row, -1);  // six rows
+        EXPECT_EQ(found.front().row, -1);  // the columns changed in different rows
         ASSERT_TRUE(restore(this->ctx, block.view(), found.front(), before));
         expect_same_bits(block.result(), values);
     }
 }
 
-/// Two changed elements of a column are found and not repaired, even if both have changed by the
-/// same amount, which looks like twice that change in a row between them. Only bits above the
+/// Two changed elements of a column are detected but not repaired. If both change by the same
+/// amount, the sums look like those of twice that change in a row between them. Only bits above the
 /// rounding of the floating-point sums are flipped: smaller changes appear in the word sums only,
 /// which cannot distinguish these cases.
 TYPED_TEST(AbftChecksum, TwoElementsOfAColumnAreNotRepaired) {
@@ -203,7 +203,7 @@ TYPED_TEST(AbftChecksum, WithoutWordSumsFaultsAreFoundButNotLocated) {
     EXPECT_FALSE(restore(this->ctx, x, found.front(), before));
 }
 
-/// A change on one rank is known to all.
+/// unchanged_since() tells all ranks of a change on one rank.
 TYPED_TEST(AbftChecksum, OneChangedBitOfARank) {
     using T = TypeParam;
     const std::int64_t rows = 100 + this->any_row(2000);
@@ -235,7 +235,7 @@ TYPED_TEST(AbftChecksum, RefusesSumsOfAnotherBlock) {
     EXPECT_THROW(sums.changed_since(Checksum<T>(this->ctx, x, {}, 13)), ShapeError);
 }
 
-/// correct() restores a block from a right copy of it.
+/// correct() restores a block from a correct copy.
 TYPED_TEST(AbftChecksum, ARightCopyRestoresTheBlock) {
     using T = TypeParam;
     constexpr int log_chunk = 12;
@@ -256,7 +256,8 @@ TYPED_TEST(AbftChecksum, ARightCopyRestoresTheBlock) {
     }
 }
 
-/// A sum of some kind of a column of a block of `width` columns, over all rows; `given`: rows x 2.
+/// Reference sums in long double over all rows of a block. values: rows x width; given: the
+/// weights, rows x 2.
 template <class T>
 struct ExactSums {
     using Sum = checksum_t<T>;
@@ -266,7 +267,7 @@ struct ExactSums {
     std::size_t width;
     int log_chunk;
 
-    /// The sum, and the sum of the squares of its terms.
+    /// The sum of one kind in column j, and the sum of the squares of its terms.
     std::pair<Wide, long double> operator()(int kind, std::size_t j) const {
         std::pair<Wide, long double> result{};
         for (std::size_t i = 0; i < values.size() / width; ++i) {
@@ -286,8 +287,8 @@ struct ExactSums {
     }
 };
 
-/// A number of SpmmvSums in a line of `line` numbers: the first plus the second number of its
-/// parts.
+/// Reads a sum of SpmmvSums: each of its `parts` real numbers is stored as two numbers, `line`
+/// apart, that must be added.
 template <class Sum>
 wide_t<Sum> number_at(const double* found, std::size_t line, std::size_t parts) {
     wide_t<Sum> result{};
@@ -297,7 +298,7 @@ wide_t<Sum> number_at(const double* found, std::size_t line, std::size_t parts) 
     return result;
 }
 
-/// What a product is asked for, and the memory of its sums in the place of the blocks.
+/// A request for sums of a product, and their memory in the place of the blocks.
 template <class T>
 struct AskedSums {
     static constexpr std::size_t reals = is_complex_v<T> ? 2 : 1;
@@ -333,7 +334,7 @@ struct AskedSums {
     BlockView<double> row(Place place) const { return row(memory.as<double>(), place); }
 };
 
-/// The sums of a kind in all columns, against long double.
+/// Compares the sums of one kind in all columns with long double.
 template <class T>
 void expect_sums(const ExactSums<T>& exact, const double* found, int kind) {
     using Sum = checksum_t<T>;
@@ -344,12 +345,12 @@ void expect_sums(const ExactSums<T>& exact, const double* found, int kind) {
         const bool is_squares = kind == checksum_squares;
         wide_t<Sum> sum = number_at<Sum>(
             found + 2 * static_cast<std::size_t>(kind) * line + reals * j, line, reals);
-        if constexpr (is_complex_v<T>) {  // both parts of a sum of squares count
+        if constexpr (is_complex_v<T>) {  // the parts hold the squares of real and imaginary parts
             sum = is_squares ? wide_t<Sum>(sum.real() + sum.imag()) : sum;
         }
         const wide_t<Sum> difference = sum - wanted;
-        // Sums of a few rows and products are rounded, the sums of these are not; squares are
-        // rounded in groups of up to 64 rows.
+        // Rounding of products and of sums within a group of rows remains; later additions are
+        // compensated. Squares are rounded within groups of up to 64 rows.
         const double rounded = is_squares ? 64 : 4;
         const auto bound = static_cast<double>(16 * epsilon_v<double> * std::sqrt(squares) +
                                                rounded * epsilon_v<double> * std::abs(wanted));
@@ -358,7 +359,7 @@ void expect_sums(const ExactSums<T>& exact, const double* found, int kind) {
     }
 }
 
-/// The dots x^H y of all columns, against long double.
+/// Compares the dots x^H y of all columns with long double.
 template <class T>
 void expect_dots(const std::vector<T>& x, const std::vector<T>& y, const double* found, int width) {
     using Sum = checksum_t<T>;
@@ -390,7 +391,7 @@ std::vector<Sum> random_weights(std::mt19937_64& generator, std::int64_t rows) {
     return weights;
 }
 
-/// Asks for other sums in each turn.
+/// Requests a different selection of sums in each turn.
 template <class T>
 void ask_by(int turn, bool on_host, AskedSums<T>& sums) {
     sums.ask.x = turn % 3 > 0 ? sums.block_of(1) : nullptr;
@@ -400,8 +401,8 @@ void ask_by(int turn, bool on_host, AskedSums<T>& sums) {
     sums.ask.given_of_y = turn % 4 >= 2;
 }
 
-/// The sums that a product forms of X, Y before (on the host) and Y after, against long double; Y
-/// has the bits of a product without sums.
+/// The sums that a product forms of X, of the new Y and, on the host, of the old Y agree with long
+/// double. Y has the same bits as without sums.
 TYPED_TEST(AbftChecksum, SumsOfAProduct) {
     using T = TypeParam;
     using Sum = checksum_t<T>;

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs solves without faults under --abft correct: none may raise an alarm.
+"""Runs solves without injected faults under --abft correct: none may raise an alarm.
 
   python3 tests/solvers/abft_clean_runs.py --quiver build/apps/quiver --runs 1000 --jobs 8 --device cuda
   python3 tests/solvers/abft_clean_runs.py --quiver build/apps/quiver --data FOLDER --runs 200
 
-Iterates over the generators (and the Hermitian Matrix Market files of FOLDER), scalars, methods, ends
-of the spectrum and seeds. Status 0: no alarm in any run.
+Iterates over generated matrices (and, with --data, the matrices of FILES in FOLDER), scalars, methods,
+ends of the spectrum and seeds. Exit status 0: every run has a result, and none has an alarm.
 """
 import argparse
 import collections
@@ -65,17 +65,17 @@ def solve(case, options):
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quiver", required=True, help="the command")
-    parser.add_argument("--data", type=pathlib.Path, help="a folder of Matrix Market files")
+    parser.add_argument("--quiver", required=True, help="path of the quiver command")
+    parser.add_argument("--data", type=pathlib.Path, help="folder of the files NAME.mtx.gz")
     parser.add_argument("--runs", type=int, default=1000)
-    parser.add_argument("--jobs", type=int, default=1, help="runs at the same time")
+    parser.add_argument("--jobs", type=int, default=1, help="number of concurrent runs")
     parser.add_argument("--device", default="host", choices=("host", "cuda"))
     options = parser.parse_args()
     total = collections.Counter()
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         chosen = itertools.islice(cases(options.data), options.runs)
         for case, status, counts, words in pool.map(lambda c: solve(c, options), chosen):
-            # Status 1 is allowed: the solve has not converged in its few iterations.
+            # Status 1 is allowed: 60 iterations may be too few for convergence.
             if counts is None or status > 1:
                 total["without a result"] += 1
                 print(*case, f"status {status}: {words[:200]}", flush=True)

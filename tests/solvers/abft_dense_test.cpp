@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A protected dense matrix: faults in results, entries, sums and operands.
+// Products with a protected dense matrix: faults in Y, A, the column sums of A, and X.
 #include <gtest/gtest.h>
 
 #include "blockvec/error.hpp"
@@ -117,7 +117,7 @@ TYPED_TEST(ProtectedDenseTest, FaultsAreFoundAndRepaired) {
                 EXPECT_TRUE(same_values(y, call.right()));
                 EXPECT_EQ(guard.counts.mended, 1);
             }
-            // The memory is restored, whether the product has detected the fault or only the audit.
+            // The memory is restored, whether the product or only the audit detects the fault.
             const AbftCounts first = guard.counts;
             guarded.audit(ctx);
             EXPECT_EQ(guard.counts.failed, first.failed);
@@ -156,8 +156,8 @@ TYPED_TEST(ProtectedDenseTest, NoFalseAlarms) {
     }
 }
 
-/// Without a parity a fault in the matrix is reported, and the matrix with the fault becomes the
-/// reference.
+/// A matrix with gaps between its lines has no parity: a fault in it is reported but not repaired,
+/// and the matrix with the fault becomes the reference.
 TYPED_TEST(ProtectedDenseTest, WithGapsFaultsAreFoundButNotRepaired) {
     using T = TypeParam;
     Context ctx = make_context();
@@ -180,7 +180,7 @@ TYPED_TEST(ProtectedDenseTest, WithGapsFaultsAreFoundButNotRepaired) {
     EXPECT_GE(found, 6);
 }
 
-/// An operand that changed before the call, in `correct` and in `detect`.
+/// Known checksums reveal that X changed before the call; only `correct` repairs it.
 TYPED_TEST(ProtectedDenseTest, KnownOperands) {
     using T = TypeParam;
     Context ctx = make_context();

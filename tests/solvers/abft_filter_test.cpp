@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Recurrences of protected products, whose checksums travel with the blocks.
+// Recurrences of protected products, which pass the checksums of their blocks from product to
+// product.
 #include <string>
 #include <vector>
 
@@ -16,7 +17,7 @@ constexpr int log_chunk = 12;
 constexpr int columns = 5;
 constexpr int degree = 12;
 
-/// A block after a filter, and what the checks of its products have counted.
+/// A block after a filter, and the counts of the checks of its products.
 template <class T>
 struct Filtered {
     std::vector<T> x;
@@ -50,11 +51,12 @@ class AbftFilter : public ::testing::Test {
     Context ctx = make_context();
     SparseMatrix<T> a = laplace3d<T>(ctx, 16, 15, 14);
 };
-/// In double precision each of these faults is above the bounds.
+/// Only double precision, in which each of these faults is above the bounds.
 using FilterScalars = ::testing::Types<double, std::complex<double>>;
 TYPED_TEST_SUITE(AbftFilter, FilterScalars);
 
-/// A filter keeps no copies of overwritten blocks: a sweep with a fault runs again.
+/// A filter keeps no copies of overwritten blocks: it repeats a sweep with a fault, and the result
+/// has the bits of a sweep without one.
 TYPED_TEST(AbftFilter, RepeatsASweepToTheSameBits) {
     using T = TypeParam;
     const int exponent = sizeof(real_t<T>) == 8 ? 54 : 25;
@@ -83,15 +85,15 @@ TYPED_TEST(AbftFilter, RepeatsASweepToTheSameBits) {
                 EXPECT_EQ(struck.counts.injected, this->ctx.comm().size());
                 EXPECT_EQ(struck.counts.failed, 0);
                 if (place == FaultPlace::guard) {
-                    continue;  // a checksum of the matrix that is 0 remains small
+                    continue;  // a fault in a checksum that is 0 leaves it tiny
                 }
                 EXPECT_GT(struck.counts.faults, 0);
                 if (step > 1) {
-                    // A flipped bit in the padding of one rank's matrix is no fault.
+                    // On some ranks the flipped bit may lie in the padding of the matrix.
                     EXPECT_GT(this->ctx.comm().sum(std::int64_t{struck.faults.lost}), 0);
                     EXPECT_EQ(struck.counts.redone, struck.counts.faults);
                 }
-                SparseMatrix<T> other = laplace3d<T>(this->ctx, 16, 15, 14);  // stays corrupted
+                SparseMatrix<T> other = laplace3d<T>(this->ctx, 16, 15, 14);  // left corrupted
                 const Filtered<T> found =
                     filtered(this->ctx, other, {AbftMode::detect, inject, log_chunk}, series);
                 EXPECT_GT(this->ctx.comm().sum(std::int64_t{found.faults.left}), 0);
@@ -100,7 +102,7 @@ TYPED_TEST(AbftFilter, RepeatsASweepToTheSameBits) {
     }
 }
 
-/// The checksums that a product hands on are those of the blocks.
+/// The checksums that a product passes on agree with those formed of its blocks.
 TYPED_TEST(AbftFilter, ChecksumsTravelWithTheirBlocks) {
     using T = TypeParam;
     Context& ctx = this->ctx;
@@ -142,7 +144,7 @@ TYPED_TEST(AbftFilter, ChecksumsTravelWithTheirBlocks) {
     EXPECT_EQ(a.counts().alarms, 0);
     EXPECT_EQ(a.counts().checked, 3);
 
-    // A block that has changed since then is found, as X and as Y before the product.
+    // A change of a block after its product is detected by the next one, in X and in the old Y.
     for (const bool operand : {true, false}) {
         ASSERT_TRUE(x_sums.known() && y_sums.known());
         const BlockView<T> changed = operand ? x.view() : y.view();
@@ -160,7 +162,8 @@ TYPED_TEST(AbftFilter, ChecksumsTravelWithTheirBlocks) {
     }
 }
 
-/// The owner's forget() is enough after another change, and operators without checks ignore sums.
+/// After a change by other code, forget() by the owner of the sums is enough. Operators without
+/// checks ignore the sums.
 TYPED_TEST(AbftFilter, ForgottenChecksumsAreFormedAgain) {
     using T = TypeParam;
     Context& ctx = this->ctx;

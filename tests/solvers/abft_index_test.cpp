@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One bit of an index array of the matrix flips at a random time of a solve: no solver crashes,
-// `correct` ends with the right result and repaired memory, `detect` never ends as verified.
+// One bit of an index array of the matrix flips at a random time of a solve. No solver crashes;
+// `correct` repairs the memory and never claims that a wrong result is right; `detect` never claims
+// that a result is right.
 #include <functional>
 
 #include "blockvec/error.hpp"
@@ -67,8 +68,8 @@ class CountedOperator final : public Operator<double> {
     Flipper& flipper_;
 };
 
-/// Counts the products and updates of blocks, for block Lanczos: its steps are only checked if it
-/// has the protected matrix itself.
+/// Counts the products and updates of blocks. Block Lanczos needs this, because it checks its steps
+/// only if its operator is the protected matrix itself, not a wrapper.
 class CountedBlocks final : public BlockOperations<double> {
   public:
     explicit CountedBlocks(Flipper& flipper) : flipper_(flipper) {}
@@ -183,7 +184,7 @@ std::vector<char> bytes_of(Context& ctx, const MatrixArray& array) {
     const auto size = static_cast<int>(array.bytes);
     std::vector<char> bytes(array.bytes);
     // Copies the array as floats without interpreting them; the size of every array is a multiple
-    // of a float's.
+    // of 4 bytes.
     const int floats = size / static_cast<int>(sizeof(float));
     copy(ctx,
          BlockView<const float>(static_cast<const float*>(array.data), 1, floats, floats,
@@ -217,8 +218,8 @@ std::vector<NamedSolve> all_solves() {
     return solves;
 }
 
-/// Flips one bit of one word of each index array at a random time of a solve. Every bit position
-/// occurs once in each mode; the solvers take turns.
+/// For every case_step()-th bit position of a word, and for each index array: flips this bit of a
+/// random word at a random time of a solve. The solvers take turns.
 void flip_indices(AbftMode mode) {
     Context ctx = make_context();
     std::mt19937_64 generator = make_generator();
@@ -266,8 +267,9 @@ void flip_indices(AbftMode mode) {
                 EXPECT_TRUE(flipped);
                 EXPECT_TRUE(!outcome.claims || outcome.right) << outcome.message;
                 if (mode == AbftMode::correct) {
-                    // Another rank has used the wrong rows, which its checksums cannot detect: such
-                    // a solve may end with an error, but must not claim to be right.
+                    // A fault in a halo plan gives another rank wrong rows, which its checksums
+                    // cannot detect: the solve may end with an error, but must not claim to be
+                    // right.
                     EXPECT_TRUE(outcome.claims || array.name == std::string("halo plan"))
                         << outcome.message;
                     EXPECT_TRUE(bytes_of(ctx, array) == before);

@@ -65,7 +65,8 @@ TYPED_TEST(AbftLanczos, SumsInFlightAreThoseOfAChecksum) {
 }
 
 /// On one rank, later work is in flight during each wait of a step: the product of the next step
-/// while the small matrices and the sums of F are read, and V^H Y while the sums of Y are.
+/// while the host waits for the small matrices and the checksums of F, and V^H Y while it waits for
+/// the checksums of Y.
 TYPED_TEST(AbftLanczos, StepsHaveLaterWorkInFlightWhileTheyWait) {
     using T = TypeParam;
     auto a = laplace3d<T>(this->ctx, 12, 11, 10);
@@ -97,7 +98,7 @@ TYPED_TEST(AbftLanczos, StepsHaveLaterWorkInFlightWhileTheyWait) {
     }
 }
 
-/// Faults in Y are repaired to the same bits, even if V^H Y was computed from them.
+/// Faults in Y are repaired to the same bits, even if V^H Y was computed from the wrong Y.
 TYPED_TEST(AbftLanczos, FaultsInProductsLeaveTheSameBits) {
     using T = TypeParam;
     auto a = laplace3d<T>(this->ctx, 16, 15, 14);
@@ -105,7 +106,7 @@ TYPED_TEST(AbftLanczos, FaultsInProductsLeaveTheSameBits) {
     const EigenResult<T> expected = this->solve(clean, 4, 1e-4);
     InjectOptions inject = strikes(FaultPlace::output, 5);
     inject.rate = 0.3;
-    // Bits of the exponent, which change the result.
+    // Bits of the exponent and the sign: every flip changes the result.
     inject.low_bit = sizeof(real_t<T>) == 4 ? 24 : 54;
     ProtectedMatrix<T> struck(this->ctx, a, {AbftMode::correct, inject, log_chunk});
     const EigenResult<T> result = this->solve(struck, 4, 1e-4);
@@ -119,7 +120,7 @@ TYPED_TEST(AbftLanczos, FaultsInProductsLeaveTheSameBits) {
                             download<T>(this->ctx, expected.vectors.view())));
 }
 
-/// Blocks that lose directions are computed again, and no fault is reported.
+/// A block that loses directions is computed again and is not reported as a fault.
 TYPED_TEST(AbftLanczos, MissingDirectionsAreNoFaults) {
     using T = TypeParam;
     std::vector<double> values(9000);
@@ -137,8 +138,8 @@ TYPED_TEST(AbftLanczos, MissingDirectionsAreNoFaults) {
     }
 }
 
-/// Runs updates by the kernels, and flips a bit in the input of the rotation at a restart
-/// (`input`), in its result (`output`), or in the basis between two steps (`basis`).
+/// Calls the kernels, and flips a bit in the input of the rotation at a restart (`input`), in its
+/// result (`output`), or in the basis between two steps (`basis`).
 template <class T>
 class StrikesRestarts final : public BlockOperations<T> {
   public:
@@ -207,9 +208,9 @@ class StrikesRestarts final : public BlockOperations<T> {
     std::int64_t count_ = 0;
 };
 
-/// Faults in the input and the result of the rotation: those far above rounding are found, located
-/// and repaired, and the solve makes the same steps as without them. In single precision the sums
-/// of V S locate only elements that have become too large.
+/// Faults in the input and the result of the rotation: those far above rounding are located and
+/// repaired, and the solve makes as many iterations as without faults. In single precision the sums
+/// of V S locate only elements that became too large.
 TYPED_TEST(AbftLanczos, RotationsFindFaultsInTheirInputAndResult) {
     using T = TypeParam;
     auto a = laplace3d<T>(this->ctx, 16, 15, 14);
@@ -217,8 +218,8 @@ TYPED_TEST(AbftLanczos, RotationsFindFaultsInTheirInputAndResult) {
     ProtectedMatrix<T> clean(this->ctx, a, {AbftMode::correct, {}, log_chunk});
     const EigenResult<T> expected = this->solve(clean, 4, 1e-4);
     EXPECT_EQ(clean.counts().faults, 0);
-    // The highest bit of the exponent makes elements huge, the second makes them vanish, the
-    // highest bit of the mantissa changes them by a fraction.
+    // The highest bit of the exponent (30, 62) makes elements huge, the second (61) makes them
+    // vanish, bits of the mantissa (51, 44) change them by a fraction.
     const std::vector<int> large =
         sizeof(real_t<T>) == 4 ? std::vector<int>{30} : std::vector<int>{62, 61, 51, 44};
     for (const FaultPlace place : {FaultPlace::input, FaultPlace::output}) {
@@ -244,8 +245,8 @@ TYPED_TEST(AbftLanczos, RotationsFindFaultsInTheirInputAndResult) {
     }
 }
 
-/// Faults in the basis between a Ritz procedure and the restart, or the next step: one in each
-/// solve.
+/// Each solve gets one fault in the basis, after a Ritz procedure and before the restart or the
+/// next step.
 TYPED_TEST(AbftLanczos, FaultsBetweenStepsAreFoundAndRepaired) {
     using T = TypeParam;
     auto a = laplace3d<T>(this->ctx, 16, 15, 14);
@@ -274,8 +275,8 @@ TYPED_TEST(AbftLanczos, FaultsBetweenStepsAreFoundAndRepaired) {
     EXPECT_GT(mended, 6);
 }
 
-/// With many chunks only the rotation checks V: it also locates the rows, and the result is right.
-/// Every second restart locks pairs.
+/// With many chunks only the rotation checks V; it also locates and repairs the wrong rows. Every
+/// second restart locks a pair.
 TEST(AbftLanczosLarge, RotationsRepairFaultsBetweenSteps) {
     Context ctx = make_context();
     auto a = laplace3d<double>(ctx, 48, 40, 38 * ctx.comm().size());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Protected orthonormalisation: a fault in X, in Q or in any kernel is repaired to the bits of a
-// run without faults or, with `detect`, counted; without a fault nothing is found.
+// Protected orthonormalisation. `correct` repairs a fault in X, in Q or in a kernel to the bits of
+// a run without faults; `detect` counts it. Without a fault nothing is found.
 #include <gtest/gtest.h>
 
 #include "kernels/tsmttsm.hpp"
@@ -13,7 +13,7 @@ namespace {
 template <class T>
 class ProtectedOrth : public ::testing::Test {
   protected:
-    /// Q, h and r of one run, and what the checks found on all ranks.
+    /// Q, h and r of one run, the sum of |Q^H Q - I|, and the counts of all ranks.
     struct Run {
         std::vector<T> values;
         double loss = 0;
@@ -76,7 +76,7 @@ TYPED_TEST(ProtectedOrth, FindsNothingWithoutAFault) {
         OrthOptions orth;
         orth.method = method;
         const auto plain = this->run(orth, {AbftMode::off});
-        // Protected updates on a device do without the fused tsmm_gram, which rounds differently.
+        // On a device, protected updates replace the fused tsmm_gram, which rounds differently.
         AbftOptions protected_updates{AbftMode::detect};
         protected_updates.updates = true;
         const auto unfused =
@@ -121,7 +121,7 @@ TYPED_TEST(ProtectedOrth, FaultsAtRest) {
     }
 }
 
-/// A wrong result of one kernel is found, or later passes remove the error.
+/// A wrong result of one kernel is found, or later passes of the method remove the error.
 TYPED_TEST(ProtectedOrth, FaultsInKernels) {
     using T = TypeParam;
     const std::uint64_t seed = make_generator()();
@@ -148,8 +148,8 @@ TYPED_TEST(ProtectedOrth, FaultsInKernels) {
     EXPECT_GT(found, 6);
 }
 
-/// Columns that depend on each other violate the checks without a fault: the same result twice is
-/// rounding.
+/// Linearly dependent columns violate the checks without a fault: the repetition gives the same
+/// bits, so the alarm counts as rounding.
 TYPED_TEST(ProtectedOrth, DependentColumnsAreNoFault) {
     using T = TypeParam;
     Context& ctx = this->ctx;

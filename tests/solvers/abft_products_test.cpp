@@ -93,7 +93,7 @@ bool same_values(const SmallMatrix<T>& a, const SmallMatrix<T>& b) {
     return std::memcmp(a.data(), b.data(), count * sizeof(T)) == 0;
 }
 
-/// The change of the sums of a row by a changed element, in units of their bounds.
+/// The larger of the effects of a fault on the two checksums of its row, in units of their bounds.
 double effect(const OperationGuard& guard, const InjectedFault& fault, int columns) {
     const double change = std::abs(fault.after - fault.before);
     if (!std::isfinite(change)) {
@@ -190,7 +190,7 @@ TYPED_TEST(ProtectedProducts, DetectChangesNothing) {
         const double units = effect(guard, fault, call.n());
         EXPECT_EQ(guard.counts.faults, units > 2 ? 1 : guard.counts.alarms);
         EXPECT_EQ(guard.counts.mended + guard.counts.redone + guard.counts.failed, 0);
-        // A change of one rank's part may be smaller than the last bit of the sum over all ranks.
+        // A change of one rank's part may be below the rounding of the sum over all ranks.
         const T sum = right(static_cast<int>(fault.row), fault.column);
         const bool visible = std::abs(fault.after - fault.before) >
                              4 * std::numeric_limits<real_t<T>>::epsilon() * std::abs(sum);

@@ -15,7 +15,7 @@
 
 namespace quiver::test {
 
-/// One fault at one place in every product.
+/// Options that inject one fault at `place` in every product.
 inline InjectOptions strikes(FaultPlace place, std::uint64_t seed) {
     InjectOptions inject;
     inject.rate = 1;
@@ -25,7 +25,7 @@ inline InjectOptions strikes(FaultPlace place, std::uint64_t seed) {
     return inject;
 }
 
-/// This rank's rows in host memory.
+/// Copies this rank's rows to host memory.
 template <class T>
 std::vector<T> download(Context& ctx, BlockView<const T> x) {
     std::vector<T> values(static_cast<std::size_t>(x.rows) * static_cast<std::size_t>(x.cols));
@@ -38,8 +38,8 @@ bool same_values(const std::vector<T>& a, const std::vector<T>& b) {
     return a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
 }
 
-/// The deviation of Y from the right result, in units of the bounds of its columns: the larger of
-/// the changes of the two sums. Infinite if an element is not finite.
+/// The largest deviation of the plain and mixed sums of Y's columns from those of `exact`, in units
+/// of their bounds. Infinite if an element is not finite.
 template <class T>
 double effect(const ProtectedMatrix<T>& a, const std::vector<T>& y, const std::vector<T>& exact,
               int cols) {
@@ -67,12 +67,12 @@ double effect(const ProtectedMatrix<T>& a, const std::vector<T>& y, const std::v
     return worst;
 }
 
-/// The bounds of the code may exceed the tests' theoretical bound, which has the constant 1, by
-/// these constants: 4 for real and 8 for complex arithmetic, 16 for checksums in double precision,
-/// and the rounding of encoded weights.
+/// The most by which a bound of the code may exceed the theoretical bound of the tests, whose
+/// constant is 1. The code has the constant 4 (complex: 8) for arithmetic and 16 for checksums in
+/// double precision, and it adds the rounding of encoded weights.
 inline constexpr double most_bound = 40;
 
-/// The length of each column over all ranks.
+/// The 2-norm of each column over all ranks.
 template <class T>
 std::vector<double> column_lengths(Context& ctx, BlockView<const T> x) {
     std::vector<real_t<T>> lengths(static_cast<std::size_t>(x.cols));

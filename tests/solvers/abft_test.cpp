@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Silent faults: those above the bound of rounding are found and repaired to the same bits, without
-// false alarms and without additional messages.
+// Products with a protected matrix, and solvers that use them: faults above the bounds of rounding
+// are found and repaired to the same bits, without false alarms and additional messages.
 #include <gtest/gtest.h>
 #include <mpi.h>
 
@@ -11,7 +11,7 @@
 #include "tests/support/eigen_checks.hpp"
 
 namespace {
-/// All-reduces of this process, counted by the profiling interface of MPI.
+/// The all-reduces of this process, counted through the profiling interface of MPI.
 long all_reduces = 0;
 }  // namespace
 
@@ -30,9 +30,10 @@ template <class T>
 class AbftTest : public ::testing::Test {};
 TYPED_TEST_SUITE(AbftTest, Scalars, ScalarName);
 
-/// eps (|alpha| ((sqrt(7) + 4) ||A|| + 4 |shift|) ||x|| + 4 |beta| ||y||) of each column of a
-/// product with the Laplacian, which has 7 entries a row and the norm 12: the size of the rounding
-/// errors of its sums. Computed without the code under test.
+/// The size of the rounding errors in the checksums of each column of a product with the 3D
+/// Laplacian (7 entries a row, norm 12):
+///    eps (|alpha| ((sqrt(7) + 4) ||A|| + 4 |shift|) ||x|| + 4 |beta| ||y||).
+/// Computed without the code under test.
 template <class T>
 std::vector<double> rounding_of_sums(Context& ctx, BlockView<const T> x, BlockView<const T> old,
                                      const ApplyOptions<T>& options) {
@@ -124,7 +125,7 @@ void campaign(FaultPlace place, int trials) {
         }
         guarded.audit(ctx);
         if (place != FaultPlace::output) {
-            // The memory is restored, whether the product has detected the fault or only the audit.
+            // The memory is restored, whether the product or only the audit detects the fault.
             EXPECT_EQ(guarded.counts().faults, 1) << say();
             EXPECT_EQ(guarded.counts().failed, 0) << say();
         } else {
@@ -132,13 +133,13 @@ void campaign(FaultPlace place, int trials) {
         }
     }
     const double found = above;
-    SCOPED_TRACE(std::to_string(trials) + " struck, " + std::to_string(above) + " found, " +
-                 std::to_string(mended) + " mended, " + std::to_string(redone) + " redone");
+    SCOPED_TRACE(std::to_string(trials) + " injected, " + std::to_string(above) + " found, " +
+                 std::to_string(mended) + " repaired, " + std::to_string(redone) + " redone");
     EXPECT_EQ(mended + redone, above);
     EXPECT_GE(mended, 0.99 * found);
     const std::int64_t all = ctx.comm().sum(std::int64_t{above});
-    // One bit in six of the guards changes a product in single precision; random choices cannot
-    // miss this bound.
+    // In single precision one flipped bit in six of the guards changes a product above the bounds;
+    // this limit is so much lower that no seed fails it.
     EXPECT_GE(all, trials / 30);
 }
 
@@ -152,8 +153,8 @@ TYPED_TEST(AbftTest, FaultsInTheGuards) {
     campaign<TypeParam>(FaultPlace::guard, 60);
 }
 
-/// A column sum that is infinite or NaN hides no fault of the product: it is repaired before the
-/// comparison, which then finds a fault of the result as well.
+/// An infinite or NaN column sum is found. `correct` repairs it before the comparison, which
+/// therefore also finds a fault in the result.
 TEST(Abft, AColumnSumThatIsNotFiniteIsRepairedAtOnce) {
     Context ctx = make_context();
     std::mt19937_64 generator = make_generator();
@@ -197,7 +198,7 @@ TEST(Abft, AColumnSumThatIsNotFiniteIsRepairedAtOnce) {
     EXPECT_GE(ctx.comm().sum(std::int64_t{hits}), 8);
 }
 
-/// Operands with known sums are restored bit for bit, and so are products of them.
+/// An operand with known checksums is restored bit for bit, and so is its product.
 TYPED_TEST(AbftTest, FaultsInKnownOperands) {
     using T = TypeParam;
     Context ctx = make_context();
@@ -239,8 +240,8 @@ TYPED_TEST(AbftTest, FaultsInKnownOperands) {
     EXPECT_GE(ctx.comm().sum(std::int64_t{found}), 10);
 }
 
-/// An operand of which two elements of a column are no longer finite cannot be restored. Its alarm
-/// is a fault, never an alarm without a cause.
+/// An operand with two elements of a column that are not finite cannot be restored. Its alarm
+/// counts as a fault, not as rounding.
 TEST(Abft, AnOperandThatIsNoLongerFiniteIsAFault) {
     Context ctx = make_context();
     SparseMatrix<double> a = laplace3d<double>(ctx, 24, 22, 20);
@@ -251,7 +252,7 @@ TEST(Abft, AnOperandThatIsNoLongerFiniteIsAFault) {
             BlockVector<double> y(ctx, a.row_map(), 2);
             fill_random(ctx, 1, x);
             Checksum<double> sums = guarded.encode_input(ctx, x.view());
-            fill(ctx, value, x.view().row_range(x.rows() / 2, 2));  // far from other ranks
+            fill(ctx, value, x.view().row_range(x.rows() / 2, 2));  // in no rank's halo
             const auto& outcome = guarded.apply(ctx, x.view(), y.view(), std::move(sums));
             const AbftCounts counts = guarded.counts();
             EXPECT_EQ(counts.alarms, 1);
@@ -266,8 +267,8 @@ TEST(Abft, AnOperandThatIsNoLongerFiniteIsAFault) {
     }
 }
 
-/// Random, constant, smooth and tiny operands, with shifts and coefficients: right products stay
-/// the same bit for bit.
+/// Random, constant and nearly constant operands of sizes from 2^-30 to 2^29, with shifts and
+/// coefficients: correct products keep their bits.
 TYPED_TEST(AbftTest, NoFalseAlarms) {
     using T = TypeParam;
     Context ctx = make_context();
@@ -297,7 +298,7 @@ TYPED_TEST(AbftTest, NoFalseAlarms) {
                 static_cast<real_t<T>>(std::ldexp(1.0, static_cast<int>(generator() % 60) - 30));
             scale(ctx, T(size), x.view());
             if (trial % 3 > 0) {
-                // Constant, or nearly so: sums are larger than norms.
+                // Constant or nearly constant columns: their sums exceed their norms.
                 BlockVector<T> same(ctx, a->row_map(), width);
                 fill(ctx, T(size / real_t<T>(3)), same.view());
                 const T part = trial % 3 == 1 ? T(0) : T(real_t<T>(0.001));
@@ -317,8 +318,8 @@ TYPED_TEST(AbftTest, NoFalseAlarms) {
             guarded.apply_fused(ctx, x.view(), y.view(), options);
             EXPECT_EQ(guarded.counts().checked, 1);
             EXPECT_EQ(guarded.counts().faults, 0);
-            // A constant operand makes the same rounding error in all rows: the repetition shows
-            // that, and nothing is changed.
+            // A constant operand makes the same rounding error in all rows, which may raise an
+            // alarm. The repetition gives the same bits, so the alarm counts as rounding.
             EXPECT_EQ(guarded.counts().alarms, guarded.counts().rounding);
             if (trial % 3 != 1) {
                 EXPECT_EQ(guarded.counts().alarms, 0);
@@ -349,7 +350,7 @@ TEST(Abft, DetectChangesNothing) {
               !struck);
 }
 
-/// Two words of one piece cannot be repaired: an error says so.
+/// Two changed words in one piece of the matrix cannot be repaired: the product throws.
 TEST(Abft, MoreThanOneWordOfTheMatrix) {
     Context ctx = make_context();
     SparseMatrix<double> a = laplace3d<double>(ctx, 10, 10, 10);
@@ -369,7 +370,7 @@ TEST(Abft, MoreThanOneWordOfTheMatrix) {
 }
 
 /// Products, steps and restarts make the same all-reduces as without protection, except for one at
-/// each Ritz procedure.
+/// each Ritz procedure with `correct`. The end of a protected solve makes a few more.
 TEST(Abft, NoAdditionalMessage) {
     Context ctx = make_context();
     SparseMatrix<double> a = laplace3d<double>(ctx, 12, 11, 10);
@@ -394,8 +395,8 @@ TEST(Abft, NoAdditionalMessage) {
         if (ctx.place() == Place::host) {
             EXPECT_EQ(sums, plain) << to_string(mode);
         } else {
-            // Devices sum the dots of an unchecked product without MPI, but those of a checked
-            // product by MPI.
+            // Devices may sum the dots of an unchecked product without MPI, but those of a checked
+            // product are summed by MPI.
             EXPECT_LE(sums, ctx.comm().size() > 1 ? 1 : 0) << to_string(mode);
         }
     }
@@ -439,7 +440,7 @@ TEST(Abft, NoAdditionalMessage) {
 
 struct ProtectedRun {
     Method method;
-    /// The places in which this method is protected.
+    /// The places at which this method is protected against faults.
     std::vector<FaultPlace> places;
 };
 
@@ -459,12 +460,12 @@ TEST(Abft, SolversKeepTheirEigenvalues) {
     for (const ProtectedRun& run : runs) {
         for (const FaultPlace place : run.places) {
             InjectOptions inject = strikes(place, ++seed);
-            // A fault on any rank repeats a step: divide the rate, so that this is as frequent on
-            // three ranks as on one.
+            // A fault on any rank repeats a step on all ranks: divide the rate, so that this is as
+            // frequent on three ranks as on one.
             inject.rate = (place == FaultPlace::basis ? 0.03 : 0.1) / ctx.comm().size();
             if (place == FaultPlace::matrix || place == FaultPlace::guard) {
-                // Two faults in one piece of the matrix cannot be repaired, so inject one on each
-                // rank.
+                // Two faults in one piece of the matrix cannot be repaired, so each rank gets only
+                // one.
                 inject.rate = 1;
                 inject.step = 7;
             }
@@ -482,15 +483,15 @@ TEST(Abft, SolversKeepTheirEigenvalues) {
                         options.which);
             const AbftCounts counts = guarded.counts().summed(ctx.comm());
             EXPECT_GT(counts.injected, 0);
-            if (place != FaultPlace::basis) {  // faults in its last bits are found, but not located
+            if (place != FaultPlace::basis) {  // a fault in the last bits may not be located
                 EXPECT_EQ(counts.failed, 0);
             }
         }
     }
 }
 
-/// Makes the first six products, which only estimate the norm, a million times too large, unseen by
-/// the checks.
+/// Multiplies the first six products, which only estimate the norm, by 10^6. The checks do not see
+/// this, because they are inside of `a`.
 class LargeAtFirst final : public Operator<double> {
   public:
     explicit LargeAtFirst(Operator<double>& a) : a_(a) {}
@@ -529,8 +530,8 @@ TEST(Abft, ANormAboveThatOfTheRowsIsRejected) {
     }
 }
 
-/// The checks at the end of a protected solve take any norm: squares that overflow, and a matrix
-/// that is nothing beside the target.
+/// The checks at the end of a protected solve accept any norm: one whose square overflows, and the
+/// norm 0 with the target 1.
 TEST(Abft, NormsFarFromOne) {
     Context ctx = make_context();
     const auto solve = [&](SparseMatrix<double>& a, const EigenOptions& options) {

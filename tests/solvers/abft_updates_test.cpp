@@ -101,8 +101,8 @@ class Case {
                                          std::span<const T>(betas_), target);
         }
     }
-    /// The size of the rounding errors in the sums of column j: eps (sqrt(terms) + 4) times the
-    /// lengths of the columns that it adds, multiplied by their coefficients.
+    /// The size of the rounding errors in the sums of column j: eps (sqrt(m + n) + 4) times the sum
+    /// of |coefficient| ||column|| over the columns that the update adds.
     double rounding_of_sums(int j) const {
         const auto at = static_cast<std::size_t>(j);
         const bool columns = update_ == Update::axpby_columns;
@@ -154,7 +154,7 @@ class Case {
     std::vector<T> x_right_;
 };
 
-/// The bound of the plain sum that contains a fault.
+/// The bound of the plain checksum of the chunk and column with a fault.
 double plain_bound(const OperationGuard& guard, const InjectedFault& fault, int columns) {
     return guard
         .bounds[static_cast<std::size_t>(2 * (fault.row >> log_chunk) * columns + fault.column)];
@@ -210,8 +210,8 @@ TYPED_TEST(ProtectedUpdates, FaultsAreFoundAndRepaired) {
     }
 }
 
-/// Constant columns make the same error in all rows: the repetition shows that, and nothing is
-/// changed.
+/// Constant and smooth columns make the same rounding errors in all rows, which may raise an alarm.
+/// The repetition gives the same bits, so the alarm counts as rounding.
 TYPED_TEST(ProtectedUpdates, NoFalseAlarms) {
     using T = TypeParam;
     Context ctx = make_context();
@@ -263,7 +263,7 @@ TYPED_TEST(ProtectedUpdates, DetectChangesNothing) {
     EXPECT_GE(found, struck / 2);
 }
 
-/// A chunk with an infinite operand keeps the kernel's result; the others are checked.
+/// A chunk with an operand that is not finite keeps the kernel's result; other chunks are checked.
 TYPED_TEST(ProtectedUpdates, ValuesThatAreNotFiniteStayUnchanged) {
     using T = TypeParam;
     Context ctx = make_context();
@@ -300,7 +300,8 @@ TYPED_TEST(ProtectedUpdates, ValuesThatAreNotFiniteStayUnchanged) {
     }
 }
 
-/// Faults in two rows of one chunk: the chunk is computed again.
+/// Two changed elements of X in one chunk and column cannot be restored: the fault is counted as
+/// failed.
 TEST(ProtectedUpdate, TwoFaultsInOneChunk) {
     Context ctx = make_context();
     std::mt19937_64 generator = make_generator();
@@ -308,7 +309,7 @@ TEST(ProtectedUpdate, TwoFaultsInOneChunk) {
     TestBlock<double> x(ctx, values, {}, ctx.place());
     TestBlock<double> y(ctx, values, {}, ctx.place());
     const Checksum<double> sums(ctx, x.const_view(), {}, log_chunk);
-    // X changes after its sums were formed and before this call.
+    // X changes between its checksums and the call.
     const std::array<unsigned char, 8> mask{0, 0, 0, 0, 0, 0, 1, 0};
     for (const std::int64_t row : {7, 900}) {
         flip_bits(ctx, x.view().data + 2 * row, mask);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Method::automatic: which method begins, by the size and fill of the matrix, and which ones follow
-// it. Results are compared with spectra known by construction or computed by a dense solver.
+// Method::automatic: the first method, by the size and fill of the matrix, and the methods that
+// follow it. Results are compared with spectra known by construction.
 #include <algorithm>
 #include <cmath>
 #include <complex>
@@ -33,8 +33,9 @@ EigenOptions automatic(Which which, int k) {
     return options;
 }
 
-/// The second difference squared, times `size`: eigenvalues size (2 - 2 cos)^2, condition n^4 / 6.
-/// Complex scalars get phases that leave the spectrum.
+/// `size` times the square of the second-difference matrix: the eigenvalues are size times those of
+/// beam_spectrum(), the condition is about n^4 / 6. Complex scalars get phases that do not change
+/// the spectrum.
 template <class T>
 SparseMatrix<T> beam(Context& ctx, int n, double size = 1) {
     return test::matrix_from_rows<T>(ctx, n, [=](std::int64_t row, auto& entries) {
@@ -63,8 +64,8 @@ std::vector<double> beam_spectrum(int n) {
     return values;
 }
 
-/// Q diag(values) Q^T, Q `rounds` rounds of rotations of random pairs of rows: up to 4^rounds
-/// entries a row, and factors with few zeros.
+/// Q diag(values) Q^T, where Q consists of `rounds` rounds of rotations of random pairs of rows. A
+/// row has up to 4^rounds entries, and the factors of the matrix have few zeros.
 SparseMatrix<double> rotated(Context& ctx, const std::vector<double>& values, int rounds = 3) {
     const std::size_t n = values.size();
     std::vector<std::map<std::size_t, double>> a(n);
@@ -73,7 +74,7 @@ SparseMatrix<double> rotated(Context& ctx, const std::vector<double>& values, in
         a[i][i] = values[i];
         order[i] = i;
     }
-    // The rows p and q of A, and then its columns.
+    // Rotates the rows p and q of A; its columns follow as the rows of the transpose.
     const auto rotate = [&](std::size_t p, std::size_t q, double c, double s) {
         const std::map<std::size_t, double> upper = std::exchange(a[p], {});
         const std::map<std::size_t, double> lower = std::exchange(a[q], {});
@@ -113,7 +114,7 @@ SparseMatrix<double> rotated(Context& ctx, const std::vector<double>& values, in
         });
 }
 
-/// n values from 10^-decades to 1, ascending.
+/// n values from 10^-decades to 1, ascending, equidistant in the logarithm.
 std::vector<double> decades_of(int n, double decades) {
     std::vector<double> values(static_cast<std::size_t>(n));
     for (int i = 0; i < n; ++i) {
@@ -122,7 +123,7 @@ std::vector<double> decades_of(int n, double decades) {
     return values;
 }
 
-/// The values at the wanted end, of an ascending spectrum.
+/// The k values at the wanted end of an ascending spectrum.
 std::vector<double> at_end(const std::vector<double>& spectrum, Which which, int k) {
     const auto low = which == Which::smallest ? k : which == Which::both_ends ? k / 2 : 0;
     std::vector<double> values(spectrum.begin(), spectrum.begin() + low);
@@ -130,7 +131,8 @@ std::vector<double> at_end(const std::vector<double>& spectrum, Which which, int
     return values;
 }
 
-/// Converged and verified, with the eigenvalues `exact`, and residuals by fresh products.
+/// Checks that the result is converged and verified, has the eigenvalues `exact`, small residuals
+/// by fresh products, and orthonormal vectors.
 template <class T>
 void expect_result(Context& ctx, Operator<T>& a, const EigenResult<T>& result,
                    const std::vector<double>& exact, double norm) {
@@ -149,7 +151,7 @@ void expect_result(Context& ctx, Operator<T>& a, const EigenResult<T>& result,
               4 * rounding);
 }
 
-/// Whether more than 50,000 rows are factorised: by MUMPS, on the host.
+/// True if matrices of more than 50,000 rows are factorised, which needs MUMPS and the host.
 bool takes_large_matrices(const Context& ctx) {
     const char* const mumps = std::getenv("QUIVER_MUMPS");
     return *mumps_version() != '\0' && ctx.place() == Place::host &&
@@ -171,8 +173,8 @@ TEST(AutomaticRule, EndsBeginWithAnIteration) {
     EXPECT_EQ(chosen(50001).hand_over_after, takes_large_matrices(ctx) ? 500 : 0);
 }
 
-/// What needs B, a preconditioner or an inverse begins with its iteration, and with constraints
-/// only a dense solve can follow.
+/// A problem with B or an inverse begins with a method that uses them; with constraints only a
+/// dense solve can follow.
 TEST(AutomaticRule, OperandsDecideWhatFollows) {
     Context ctx = test::make_context();
     SparseMatrix<double> a = test::laplace3d<double>(ctx, 2000, 1, 1);
@@ -205,7 +207,7 @@ TEST(AutomaticRule, TheInteriorOfASparseMatrixIsFactorised) {
     EigenOptions narrow = automatic(Which::smallest, 1);
     EigenOptions wide = narrow;
     wide.window = Window{0, 6};
-    // Some two eigenvalues.
+    // A window with about two eigenvalues.
     const auto narrow_of = [&](int n) {
         narrow.window = Window{5.7, 5.7 + 10.0 / n};
         return narrow;
@@ -239,7 +241,7 @@ TEST(AutomaticRule, TheInteriorOfASparseMatrixIsFactorised) {
     EXPECT_EQ(chosen(4097, wide).method, Method::filter);
 }
 
-/// Where the factors are nearly full, a dense solve is cheaper.
+/// If the factors are nearly full, a dense solve is cheaper.
 TEST(AutomaticRule, TheInteriorOfAMatrixWithFullFactors) {
     Context ctx = test::make_context();
     EigenOptions target = automatic(Which::target, 4);
@@ -297,7 +299,7 @@ TYPED_TEST(HandOverTest, WithBThePairsOfTheIterationAreReplaced) {
     }
 }
 
-/// Where a factorisation would be as dear as a dense solve, the latter follows.
+/// If a factorisation costs as much as a dense solve, the dense solve follows.
 TEST(HandOver, ADenseSolveFollowsAnIterationThatStalls) {
     Context ctx = test::make_context();
     const int n = 1100;
@@ -313,7 +315,7 @@ TEST(HandOver, ADenseSolveFollowsAnIterationThatStalls) {
     expect_result(ctx, a, result, at_end(exact, Which::smallest, 3), 1);
 }
 
-/// The two solves of both ends, with the caller's constraint, and the dense solve after them.
+/// Both ends with a constraint of the caller: a dense solve follows the iteration.
 TEST(HandOver, BothEndsWithAConstraint) {
     Context ctx = test::make_context();
     const int n = 1100;

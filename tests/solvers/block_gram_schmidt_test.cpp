@@ -48,7 +48,7 @@ class BlockGramSchmidt : public ::testing::Test {
         block_gram_schmidt(ctx, v.row_map(), none, v.view());
         return v;
     }
-    /// max |A^H B - I or 0|
+    /// max |A^H B - I| if `identity`, else max |A^H B|.
     double defect(BlockView<const T> a, BlockView<const T> b, bool identity) {
         SmallMatrix<T> gram(a.cols, b.cols);
         tsmttsm(ctx, T(1), a, b, T(0), gram);
@@ -61,7 +61,7 @@ class BlockGramSchmidt : public ::testing::Test {
         }
         return most;
     }
-    /// Runs and checks W_in = V h + Q r, Q^H Q = I, V^H Q = 0; returns the result.
+    /// Orthonormalises W against V and checks W_in = V h + Q r, Q^H Q = I, V^H Q = 0.
     OrthResult<T> check(BlockVector<T>& v, BlockVector<T>& w, bool replace = true) {
         BlockVector<T> input(ctx, w.row_map(), w.width());
         copy(ctx, w.view(), input.view());
@@ -70,7 +70,7 @@ class BlockGramSchmidt : public ::testing::Test {
         check(v, w, input, result);
         return result;
     }
-    /// The same for a copy of W_in in `input`, which is overwritten.
+    /// The same checks of a given result. `input`: a copy of W_in, which is overwritten.
     void check(BlockVector<T>& v, BlockVector<T>& w, BlockVector<T>& input,
                const OrthResult<T>& result) {
         std::vector<real_t<T>> length(static_cast<std::size_t>(w.width()));
@@ -191,7 +191,7 @@ TYPED_TEST(BlockGramSchmidt, BadlyScaledColumnsKeepTheirDirections) {
     EXPECT_EQ(result.rank, 5);
 }
 
-/// Scaling by a power of two changes only R, whatever the method.
+/// Scaling a column by a power of two changes only h and r, for every method.
 TYPED_TEST(BlockGramSchmidt, ColumnsWithSquaresThatUnderflowAreFactored) {
     using T = TypeParam;
     using Real = real_t<T>;
@@ -331,7 +331,7 @@ TYPED_TEST(BlockGramSchmidt, TwoPassesMayOverlapAndCopyOnce) {
     passes.begin(std::as_const(v).view(), first.view());
     passes.begin(v.columns(0, 7), second.view());
     const bool alone = this->ctx.comm().size() == 1;
-    // Reductions on the host or through it wait; with one rank there are none.
+    // Reductions in or through host memory wait; one rank makes no reductions.
     const bool known = alone || this->ctx.place() == Place::host;
     const std::int64_t waits = counts[Overhead::result].count;
     if (known) {

@@ -235,7 +235,7 @@ TYPED_TEST(BlockLanczosTest, ImpossibleOptionsAreInputErrors) {
     refuses([](EigenOptions& o) { o.max_iterations = 0; });
 }
 
-/// An operator with an error in its products with another operator.
+/// Products with A. If `nan`, the third product has NaN in a column.
 template <class T>
 class Wrong final : public Operator<T> {
   public:
@@ -261,7 +261,7 @@ TYPED_TEST(BlockLanczosTest, NaNFromTheOperatorIsAnError) {
     EXPECT_THROW(block_lanczos(this->ctx, wrong, options_for(3, Which::smallest)), NumericalError);
 }
 
-/// Throws in its third product on one rank only, so that the other ranks do not know.
+/// Throws in its third product on one rank only.
 template <class T>
 class FailsOnOneRank final : public Operator<T> {
   public:

@@ -18,7 +18,7 @@
 namespace quiver {
 namespace {
 
-/// The wanted eigenvalues by sorting all of them, ascending.
+/// The wanted eigenvalues, ascending, found by sorting all of them.
 std::vector<double> wanted(std::vector<double> all, int k, Which which) {
     std::sort(all.begin(), all.end());
     const auto count = static_cast<std::size_t>(k);
@@ -63,7 +63,7 @@ TYPED_TEST(BothEndsTest, SpectraOfEveryBalance) {
     for (const double shift : {-3.0, -1.5, 0.0, 1.5, 3.0}) {
         std::vector<double> values;
         for (int i = 0; i < 90; ++i) {
-            // Distinct magnitudes, at least 0.01 apart.
+            // The wanted values have distinct magnitudes, at least 0.02 apart.
             const double sign = generator() % 2 == 0 ? 1 : -1;
             values.push_back(shift + sign * (0.5 + 0.02 * i));
         }
@@ -90,7 +90,8 @@ TYPED_TEST(BothEndsTest, EveryPairOfASmallMatrix) {
     }
 }
 
-/// The high end alone reaches the plateau of -1, and its value 0 must give way.
+/// All values but 0 have the magnitude 1. The solve of the high end finds 0 before any copy of -1;
+/// the result must have a copy of -1 in its place.
 TYPED_TEST(BothEndsTest, EqualMagnitudesOfBothEnds) {
     using T = TypeParam;
     std::vector<double> values(10, -1);
@@ -114,7 +115,8 @@ TYPED_TEST(BothEndsTest, EqualMagnitudesOfBothEnds) {
     }
 }
 
-/// On the complement of the first solve's vectors the matrix is zero, up to rounding.
+/// The second solve works in the complement of the vectors of the first, where the matrix is zero
+/// up to rounding.
 TYPED_TEST(BothEndsTest, MatricesOfLowRank) {
     using T = TypeParam;
     std::vector<double> values(1100);

@@ -34,7 +34,7 @@ class ChebyshevFilterTest : public ::testing::Test {
     static constexpr int columns = 7;
     static constexpr double eps = static_cast<double>(epsilon_v<T>);
 
-    /// Rows of X in host memory before and after `apply`.
+    /// This rank's rows of X before and after `apply`, in host memory.
     template <class Apply>
     std::pair<SmallMatrix<T>, SmallMatrix<T>> run(Apply&& apply) {
         const auto rows = static_cast<int>(a.row_map().local_rows());
@@ -89,7 +89,7 @@ TYPED_TEST(ChebyshevFilterTest, IsTheScaledPolynomial) {
                 const auto unit = [&](double t) {
                     return (t - range.centre()) / range.half_width();
                 };
-                // Rounding of each step is carried on with a growth of at most the degree.
+                // Later steps amplify the rounding error of a step by at most the degree.
                 this->check([&](BlockView<T> x) { filter.apply(x, range, degree); },
                             [&](double t) {
                                 return chebyshev(degree, unit(t)) /
@@ -162,8 +162,8 @@ TYPED_TEST(ChebyshevFilterTest, MomentsCountEigenvalues) {
     GuardedOperator<T> guarded(this->a);
     const ChebyshevInterval spectrum{-3, 6, 0};
     const SpectralMoments moments = spectral_moments(this->ctx, guarded, spectrum, 16, 150, 3);
-    // For a diagonal matrix <v, T_m v> sums |v_i|^2: the mean over the columns has a statistical
-    // error, which is estimated. The count over the whole spectrum is exact.
+    // The columns v are random: the mean over them has a statistical error, which is estimated. The
+    // count over the whole spectrum is exact.
     EXPECT_NEAR(moments.count(-3, 6).value, 60, 1e-4);
     const auto half = moments.count(-2.5, 1.24);
     EXPECT_NEAR(half.value, 30, 5 * half.error + 0.5);
@@ -171,8 +171,8 @@ TYPED_TEST(ChebyshevFilterTest, MomentsCountEigenvalues) {
     EXPECT_LT(half.error, 5);
 }
 
-/// Moment m of column v is <v, T_m(A) v>; a count is the mean over the columns, with the standard
-/// error of a mean.
+/// Moment m of column v is <v, T_m(A) v>; a count is a mean over the columns, and its error is the
+/// standard error of this mean.
 TYPED_TEST(ChebyshevFilterTest, MomentsAndErrorsAreThoseOfTheirDefinition) {
     using T = TypeParam;
     constexpr int count = 4;
@@ -191,7 +191,7 @@ TYPED_TEST(ChebyshevFilterTest, MomentsAndErrorsAreThoseOfTheirDefinition) {
     for (int j = 0; j < count; ++j) {
         double share = 0;
         for (std::size_t m = 0; m < terms; ++m) {
-            double expected[2] = {0, 0};  // the moment, and the length of v
+            double expected[2] = {0, 0};  // the moment, and ||v||^2
             for (int i = 0; i < rows.rows(); ++i) {
                 const auto row = static_cast<std::size_t>(map.first_row() + i);
                 const double at = (this->values[row] - spectrum.centre()) / spectrum.half_width();

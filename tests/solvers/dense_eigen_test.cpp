@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Dense solves: every selection of eigenvalues compared with spectra that are known by construction
-// or computed by another dense solver, and the rule by which eigensolve() chooses them.
+// Dense solves: every selection of eigenvalues is compared with spectra that are known by
+// construction or computed by another dense solver. Also the rule by which eigensolve() chooses a
+// dense solve.
 #include "solvers/eigen/dense_eigen.hpp"
 
 #include <algorithm>
@@ -85,7 +86,8 @@ Dense<T> with_spectrum(std::mt19937_64& random, const std::vector<double>& value
     return result;
 }
 
-/// A matrix without stored entries, which fails on the last rank on request.
+/// A matrix as an operator without stored entries. On request its products are NaN, or throw on the
+/// last rank.
 template <class T>
 class FreeOperator final : public Operator<T> {
   public:
@@ -154,8 +156,8 @@ std::vector<double> wanted(std::vector<double> spectrum, const EigenOptions& opt
 template <class T>
 class DenseEigenTest : public ::testing::Test {
   protected:
-    /// Checks: converged, verified, the expected values up to `error` ||A||, residuals and
-    /// orthonormality up to rounding.
+    /// Checks that the result is converged, verified and has the values `exact` up to rounding.
+    /// With `a`, also checks residuals and orthonormality up to rounding.
     void expect(const EigenResult<T>& result, const std::vector<double>& exact, double norm,
                 Operator<T>* a = nullptr) {
         EXPECT_TRUE(result.converged) << result.message;
@@ -174,7 +176,7 @@ class DenseEigenTest : public ::testing::Test {
                       rounding(result));
         }
     }
-    /// The backward error of products and reflections of n rows.
+    /// A bound of the relative backward error of products and reflections with n rows.
     double rounding(const EigenResult<T>& result) const {
         const double n = static_cast<double>(result.vectors.row_map().global_rows());
         return 4 * (8 + std::sqrt(n)) * static_cast<double>(epsilon_v<T>);
@@ -203,7 +205,7 @@ TYPED_TEST(DenseEigenTest, EverySelectionOfEverySize) {
     std::uniform_real_distribution<double> uniform(-1, 1);
     for (const int n : {1, 2, 3, 17, 66, 131}) {
         std::vector<double> spectrum;
-        for (int i = 0; i < n; ++i) {  // a third are copies
+        for (int i = 0; i < n; ++i) {  // a third of the values are copies
             const bool copy = i % 3 == 2;
             spectrum.push_back(copy ? spectrum.back() : uniform(this->random));
         }
@@ -230,7 +232,7 @@ TYPED_TEST(DenseEigenTest, EverySelectionOfEverySize) {
     }
 }
 
-/// Spectra over 14 decades, both signs, with copies.
+/// Spectra over up to 14 decades, of both signs, with copies.
 TYPED_TEST(DenseEigenTest, ConditionsToTheEndOfDoublePrecision) {
     using T = TypeParam;
     for (const double decades : {3.0, 8.0, 14.0}) {
@@ -343,7 +345,8 @@ TYPED_TEST(DenseEigenTest, PencilsAgreeWithAnotherSolver) {
             EigenOptions options = dense(which, (n + 1) / 2);
             options.target = 0.3;
             const auto result = eigensolve(this->ctx, problem, options);
-            // The condition of B, 100, multiplies the error of an eigenvalue of size 10.
+            // Eigenvalues are of size up to 10; their errors may be 100, the condition of B, times
+            // the rounding.
             this->expect(result, wanted(spectrum, options), 100);
             for (const double residual : result.residuals) {
                 EXPECT_LE(residual, this->rounding(result) * 110);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Small matrices that every rank has in full, as rows of numbers: as a SparseMatrix, and for Eigen.
+// Small matrices as vectors of rows, complete on every rank; conversions to SparseMatrix and Eigen.
 #pragma once
 
 #include <complex>
@@ -15,7 +15,7 @@ namespace quiver::test {
 template <class T>
 using DenseRows = std::vector<std::vector<T>>;
 
-/// The entries that are not 0, times `factor`.
+/// A SparseMatrix of the nonzero entries, times `factor`.
 template <class T>
 SparseMatrix<T> stored(Context& ctx, const DenseRows<T>& a, double factor = 1) {
     return matrix_from_rows<T>(ctx, static_cast<std::int64_t>(a.size()),

@@ -27,7 +27,7 @@ struct Solver {
     static constexpr Method the_method = method;
 };
 
-/// Knows the method at run time, so that the tests are compiled once for each scalar.
+/// The method is known at run time only, so that the tests are compiled once for each scalar.
 template <class T>
 class EigenMatrix : public ::testing::Test {
   public:
@@ -43,11 +43,12 @@ class EigenMatrix : public ::testing::Test {
         return options;
     }
 
-    /// A window has no k: it ends in the gap behind the multiplet of the k-th eigenvalue.
+    /// The filter has a window and no k: the window ends in the gap after all copies of the k-th
+    /// eigenvalue.
     const bool by_window = method == Method::filter;
-    /// The smaller of two sizes for windows, which multiply far wider blocks, and for several
-    /// ranks, which share the cores of a test machine; in nightly tests always the larger. For
-    /// problems whose order does not matter.
+    /// `small` for windows, which multiply far wider blocks, and for several ranks, which share the
+    /// cores of a test machine; `large` otherwise and in nightly tests. For problems whose order
+    /// does not matter.
     int size_of(int large, int small) const {
         const bool is_nightly = std::getenv("QUIVER_TEST_ALL_CASES") != nullptr;
         return !is_nightly && (by_window || ctx.comm().size() > 1) ? small : large;
@@ -65,8 +66,8 @@ class EigenMatrix : public ::testing::Test {
         test::check_pairs(ctx, problem.a, result, spectrum, options.k, options.which);
         return result;
     }
-    /// Sets the window of the k wanted eigenvalues and of all that are not clearly separated from
-    /// them, and adapts k.
+    /// Sets a window with the k wanted eigenvalues and all that are not clearly separated from
+    /// them, and sets k to their number.
     static void set_window(const std::vector<double>& spectrum, EigenOptions& options) {
         const bool smallest = options.which == Which::smallest;
         const std::size_t n = spectrum.size();
@@ -106,13 +107,13 @@ class EigenMatrixTest : public EigenMatrix<typename S::Scalar> {
     void SetUp() override {
         const bool sampled = std::is_same_v<T, double> || std::is_same_v<T, std::complex<float>>;
         if (!sampled && this->ctx.comm().size() > 1 && test::case_step() > 1) {
-            GTEST_SKIP() << "several ranks take every method in d and c; all scalars are nightly";
+            GTEST_SKIP() << "several ranks test d and c only; nightly tests have all scalars";
         }
     }
 };
 
 // NOLINTBEGIN(bugprone-macro-parentheses): Name is a name
-/// Begins the body of a test for every solver, in which T is the scalar.
+/// Begins the body of a test that runs for every solver; T is the scalar.
 #define EVERY_SOLVER(Name)                       \
     template <class T>                           \
     void Name(EigenMatrix<T>& fixture);          \
@@ -234,7 +235,7 @@ EVERY_SOLVER(ALooseToleranceDoesNotHideAnEigenvalueInABulk) {
     auto a = test::diagonal<T>(fixture.ctx, values);
     EigenOptions options = fixture.options_for(1, Which::smallest);
     options.tol = 1e-3;
-    if (fixture.by_window) {  // its filter would pass the bulk of the spectrum: a clear error
+    if (fixture.by_window) {  // an error: the filter would pass the bulk of the spectrum
         options.window = Window{0.985, 0.995};
         options.max_basis = 200;
         EXPECT_THROW(eigensolve(fixture.ctx, EigenProblem<T>{a}, options), InputError);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every eigensolver for A x = lambda B x, with every scalar, on pencils with known spectra and on
-// the cases of eigen_matrix_test.cpp, transformed to A = S L S, B = S^2 with powers of two in S.
+// LOBPCG and Jacobi-Davidson for A x = lambda B x, with every scalar, on pencils with known spectra
+// and on the cases of eigen_matrix_test.cpp. Those are transformed to A = S L S, B = S^2 with
+// powers of two in S.
 #include <cmath>
 #include <complex>
 #include <limits>
@@ -27,7 +28,7 @@ struct Solver {
     static constexpr Method the_method = method;
 };
 
-/// 1/2, 1, 2: B = S^2 lies between 1/4 and 4.
+/// The diagonal of S: 1/2, 1, 2, so that B = S^2 lies between 1/4 and 4.
 double weight(std::int64_t row) {
     return std::exp2(static_cast<double>(row % 3) - 1);
 }
@@ -345,7 +346,7 @@ TYPED_TEST(EigenPencilTest, GivingUpAndStoppingAreResults) {
     }
 }
 
-/// Its fifth product has NaN in one column, or throws on the last rank only.
+/// An operator whose fifth product has NaN in one column, or throws on the last rank only.
 template <class T>
 class Failing final : public Operator<T> {
   public:

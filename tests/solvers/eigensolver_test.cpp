@@ -22,7 +22,6 @@ namespace {
 template <class T>
 class EigensolverTest : public ::testing::Test {
   protected:
-    /// Solves for the k smallest eigenvalues, by default of the Laplacian on an 8 x 7 x 6 grid.
     EigenResult<T> solve(EigenProblem<T> problem, EigenOptions options) {
         return eigensolve(ctx, problem, options);
     }
@@ -73,9 +72,9 @@ TYPED_TEST(EigensolverTest, ConstraintsShiftTheWantedSet) {
     }
 }
 
-/// Constraints that are not eigenvectors: the largest pairs of P A P, whose spectrum interlaces
-/// with that of A. For A = diag(1, .., 20) and the constraint e_19 + e_20 the top is 19.5 with
-/// (e_19 - e_20) / sqrt(2).
+/// With constraints that are not eigenvectors the result has pairs of P A P, whose spectrum
+/// interlaces with that of A. For A = diag(1, .., 20) and the constraint e_19 + e_20 the largest
+/// eigenvalue is 19.5, with the vector (e_19 - e_20) / sqrt(2).
 TYPED_TEST(EigensolverTest, ConstraintsThatAreNoEigenvectorsProject) {
     using T = TypeParam;
     std::vector<double> values;
@@ -219,7 +218,8 @@ TYPED_TEST(EigensolverTest, InvalidInputIsAnInputError) {
     EXPECT_THROW(this->solve(narrow, smallest(rows - 2)), InputError);
 }
 
-/// Expects an error on all ranks with this text if the last rank changes its options or problem.
+/// Expects an error on all ranks with the text `words` if the last rank changes its options or
+/// problem.
 template <class Change>
 void expect_disagreement(const char* words, Method method, Change&& change) {
     using T = double;
@@ -273,7 +273,7 @@ TEST(Eigensolver, OptionsThatDifferOverTheRanksAreNamed) {
                         [](EigenOptions&, Problem& problem, Start& start) {
                             problem.start = std::as_const(start).view();
                         });
-    // On one rank there is nothing to compare.
+    // The other ranks have no window; a single rank has one, so that its solve is valid.
     EigenOptions window = smallest(4, Method::filter);
     window.window = Window{0, 1};
     expect_disagreement("disagree on window (whether it is given): smallest no, largest yes",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The factorisations of shift-invert: inertia against dense spectra of indefinite, singular and
-// nearly singular A - sigma B, by SparseLdlt on one rank and by MUMPS on one rank and on all.
+// The factorisations of shift-invert: SparseLdlt, and MUMPS on one rank and on all ranks. The
+// inertia of A - sigma B, also if it is singular or nearly singular, is compared with dense
+// spectra.
 #include <algorithm>
 #include <cmath>
 #include <complex>
@@ -45,7 +46,8 @@ CsrRows<W> rows_of(const DenseRows<W>& a) {
                                  });
 }
 
-/// Hermitian, with entries of [-1, 1] in a fraction of the places; plus `shift` on the diagonal.
+/// A random Hermitian matrix: about a `fraction` of the entries is nonzero, in [-1, 1]; the
+/// diagonal is full, with `shift` added.
 template <class W>
 DenseRows<W> random_rows(std::mt19937_64& random, int n, double fraction, double shift) {
     std::uniform_real_distribution<double> uniform(-1, 1);
@@ -70,7 +72,8 @@ DenseRows<W> random_rows(std::mt19937_64& random, int n, double fraction, double
 template <class W>
 class FactorisationTest : public ::testing::Test {
   protected:
-    /// Runs work(factorisation) on rank 0; the others take part, if the library needs them.
+    /// Runs work(factorisation) on every rank by itself. Exception: with mumps_on_all_ranks only
+    /// rank 0 runs it, and the other ranks take part in its factorisations.
     template <class F>
     void run(Library library, const CsrRows<W>& a, const CsrRows<W>* b, F&& work) {
         if (library == Library::ldlt) {
@@ -189,7 +192,7 @@ TYPED_TEST(FactorisationTest, InertiaAndSolvesOfIndefiniteMatrices) {
     }
 }
 
-/// A diagonal of zeros needs pivots of 2 x 2: [0 C; C^H 0] has as many negative as positive
+/// A matrix with a zero diagonal needs 2 x 2 pivots: [0 C; C^H 0] has as many negative as positive
 /// eigenvalues.
 TYPED_TEST(FactorisationTest, MumpsPivots) {
     using W = TypeParam;
@@ -221,7 +224,7 @@ TYPED_TEST(FactorisationTest, MumpsPivots) {
     }
 }
 
-/// Paths as components of a graph: their Laplacian has one eigenvalue 0 for each.
+/// The Laplacian of a graph of separate paths has one eigenvalue 0 for each path.
 TYPED_TEST(FactorisationTest, MumpsCountsZeros) {
     using W = TypeParam;
     if (!mumps_is_available(this->ctx.comm())) {
@@ -258,7 +261,8 @@ TYPED_TEST(FactorisationTest, MumpsCountsZeros) {
     });
 }
 
-/// The pencil bounds the error of a count, and with pivoting moves a shift away from an eigenvalue.
+/// ShiftedPencil bounds the error of a count; with MUMPS, which pivots, it also moves a shift away
+/// from an eigenvalue.
 TYPED_TEST(FactorisationTest, AShiftAtAnEigenvalueMoves) {
     using W = TypeParam;
     const int n = 60;
@@ -295,7 +299,7 @@ TYPED_TEST(FactorisationTest, AShiftAtAnEigenvalueMoves) {
     }
 }
 
-/// 90,000 rows: the eigenvalues nearest a target, with all copies.
+/// 90,000 rows: the eigenvalues nearest a target, including copies.
 TEST(Factorisation, MumpsTakesMoreThan50000Rows) {
     Context ctx = test::make_context();
     constexpr int nx = 300;
@@ -325,7 +329,7 @@ TEST(Factorisation, MumpsTakesMoreThan50000Rows) {
     }
 }
 
-/// The memory that the analysis predicts is compared with what is free before a factorisation.
+/// Before a factorisation, the memory that the analysis predicts is compared with the free memory.
 TEST(Factorisation, FactorsThatDoNotFitAreRefused) {
     Context ctx = test::make_context();
     if (!mumps_is_available(ctx.comm()) || ctx.comm().size() > 1 || ctx.place() != Place::host ||

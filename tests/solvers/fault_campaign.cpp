@@ -6,9 +6,9 @@
 //         [--modes detect,correct] [--where PLACE] [--updates] [--device host|cuda] [--threads N]
 //         [--seed N] [--only METHOD,MODE,CHOICE,MOMENT] [--json FILE] [--strict]
 //
-// Faults hit memory that the process allocates from the construction of the matrix until the end of
-// the solve, except the right-hand sides and the references of this program. PLACE: `buffers`, any
-// buffer of a Context; `values` or `indices` of the matrix, `checksums`, `blocks` (vectors and
+// Faults change memory that the process allocates from the construction of the matrix until the end
+// of the solve, except the right-hand sides and the references of this program. PLACE: `buffers`,
+// any buffer of a Context; `values` or `indices` of the matrix, `checksums`, `blocks` (vectors and
 // scratch): a buffer of this kind only; `each`, one of these four kinds; `heap`, the larger blocks
 // of operator new (projected matrices); `all`, buffers and heap. With --device cuda these are the
 // buffers on the GPU and the host memory of the Context that is not page-locked. The linker
@@ -16,7 +16,7 @@
 // of the Laplacian; residuals are computed by loops in this file. The outcome of a solve is one of
 //   quiet     right, and no fault was reported
 //   repaired  right, and the protection counted a fault
-//   refused   an error or a result that is neither converged nor verified, with a message
+//   refused   an error, or a result that is not both converged and verified
 //   crashed   a signal
 //   endless   no end within the time limit
 //   wrong     converged and verified, but not right
@@ -65,7 +65,7 @@ enum Stage : int { unwatched, of_matrix, of_indices, of_checks, of_solve };
 
 enum Origin : int { of_buffer, of_heap, of_device };
 
-/// Flips bits of a byte in the memory of a GPU, beside the work of all streams.
+/// Flips bits of a byte in the memory of a GPU, concurrently with the work of all streams.
 #if QUIVER_HAVE_CUDA
 void flip_on_device(unsigned char* byte, unsigned bits) {
     cudaStream_t stream = nullptr;
@@ -138,8 +138,8 @@ class Registry {
             }
         }
     }
-    /// Flips a bit, chosen uniformly over all bytes of the blocks in `where`. Calls tell(block)
-    /// before, with the block that contains the bit.
+    /// Flips a bit, chosen uniformly over all bytes of the blocks in `where`. First calls
+    /// tell(block) with the block that contains the bit.
     template <class Tell>
     void flip(std::uint64_t choice, const std::string& where, Tell&& tell) {
         const unsigned bits = 1U << (choice & 7);
@@ -150,7 +150,7 @@ class Registry {
                 *here = static_cast<unsigned char>(*here ^ bits);
             }
         });
-        // Outside of the lock, because CUDA calls free memory, and remove() takes the lock.
+        // Not under the lock: CUDA calls may free memory, and remove() takes the lock.
         if (byte.origin == of_device) {
             flip_on_device(byte.begin, bits);
         }
@@ -403,8 +403,7 @@ class Solve {
                                     : method_ == "minres" ? LinearMethod::minres
                                     : method_ == "gmres"  ? LinearMethod::gmres
                                                           : LinearMethod::bicgstab;
-        // The caller's right-hand sides get no faults: with another B the problem would be another
-        // one.
+        // The caller's right-hand sides get no faults: they would change the problem.
         registry.stage = unwatched;
         BlockVector<double> b(ctx_, a_.row_map(), wanted);
         fill_random(ctx_, 7, b);
@@ -435,7 +434,7 @@ class Solve {
         note(result.message, report);
     }
 
-    /// The rows of a block one after another.
+    /// The elements of a block in host memory, row by row.
     std::vector<double> on_host(BlockView<const double> x) {
         std::vector<double> values(static_cast<std::size_t>(x.rows * x.cols));
         copy(ctx_, x, BlockView<double>(values.data(), x.rows, x.cols, x.cols));
@@ -458,8 +457,8 @@ class Solve {
     ProtectedMatrix<double> guarded_;
 };
 
-/// The choice of a bit, and the delay in seconds after the begin of a solve; a negative delay means
-/// no fault.
+/// The choice of a bit, and the delay of its flip in seconds after the start of a solve; a negative
+/// delay means no fault.
 struct Fault {
     std::string where;
     std::uint64_t choice = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The common part of the tests of protected operations.
+// Operands, fault options and counts for the tests of protected operations.
 #pragma once
 
 #include <string>
@@ -26,7 +26,7 @@ SmallMatrix<T> random_small(std::mt19937_64& generator, int rows, int cols) {
     return c;
 }
 
-/// A global block of one kind; `scaled` has columns from 2^-30 to 2^29.
+/// A global block of one kind; `scaled` multiplies each column by a power of 2, 2^-30 to 2^29.
 template <class T>
 Global<T> columns_of(std::mt19937_64& generator, Columns kind, std::int64_t rows, int cols) {
     Global<T> values(rows, cols);
@@ -46,8 +46,8 @@ Global<T> columns_of(std::mt19937_64& generator, Columns kind, std::int64_t rows
     return values;
 }
 
-/// The largest change of a sum of a chunk in units of its bound; infinite if an element is not
-/// finite.
+/// The largest deviation of a checksum of a chunk, in units of its bound; infinite if an element is
+/// not finite.
 template <class T>
 double effect(const OperationGuard& guard, const std::vector<T>& y, const std::vector<T>& exact,
               int cols) {
@@ -69,8 +69,8 @@ double effect(const OperationGuard& guard, const std::vector<T>& y, const std::v
     return worst;
 }
 
-/// Each rank injects its own faults; divides `trials` so that all ranks together have as many
-/// faults as one.
+/// The trials of one rank, so that all ranks together make about `trials`: each rank injects its
+/// own faults.
 inline int share(const Context& ctx, int trials) {
     return (trials + ctx.comm().size() - 1) / ctx.comm().size();
 }
@@ -92,8 +92,8 @@ struct Tally {
     }
     std::string describe() const {
         const auto text = [](int count) { return std::to_string(count); };
-        return text(struck) + " struck, " + text(found) + " found, " + text(mended) + " mended, " +
-               text(redone) + " redone, " + text(failed) + " not";
+        return text(struck) + " injected, " + text(found) + " found, " + text(mended) +
+               " repaired, " + text(redone) + " redone, " + text(failed) + " failed";
     }
 };
 
@@ -103,7 +103,7 @@ inline std::string describe(const InjectedFault& fault) {
            std::to_string(fault.before) + " -> " + std::to_string(fault.after);
 }
 
-/// A fault in a bit of the exponent, which no check may miss.
+/// Injects faults into the second-highest bit of the exponent, which every check must detect.
 template <class T>
 InjectOptions strikes_high_bit(FaultPlace place, std::uint64_t seed) {
     InjectOptions inject = strikes(place, seed);
@@ -111,8 +111,8 @@ InjectOptions strikes_high_bit(FaultPlace place, std::uint64_t seed) {
     return inject;
 }
 
-/// A fault in the highest bit of the exponent: for any number the change is far above any bound, or
-/// not finite.
+/// Injects faults into the highest bit of the exponent: the change of any number is far above every
+/// bound, or not finite.
 template <class T>
 InjectOptions strikes_highest_bit(FaultPlace place, std::uint64_t seed) {
     InjectOptions inject = strikes(place, seed);

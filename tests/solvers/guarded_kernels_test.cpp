@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The policy of a solve: every product and update of blocks goes through it, and solvers with
-// faults in their updates end with the bits of a run without faults.
+// GuardedKernels checks every product and update of blocks. Solvers with faults in their updates
+// end with the bits of a run without faults.
 #include "solvers/abft/guarded_kernels.hpp"
 
 #include <functional>
@@ -39,7 +39,7 @@ struct Operands {
         all.insert(all.end(), gram.data(), gram.data() + 16);
         return all;
     }
-    /// The size of products of columns over all ranks.
+    /// A bound of the terms of Gram matrices and products, summed over all rows.
     real_t<T> size(std::int64_t rows) const { return 100 * static_cast<real_t<T>>(rows); }
     TestBlock<T> x;
     TestBlock<T> y;
@@ -90,7 +90,7 @@ TYPED_TEST(GuardedKernelsTest, EveryOperationIsChecked) {
             EXPECT_EQ(guarded.counts().alarms, 0);
         }
         InjectOptions inject = strikes_highest_bit<T>(FaultPlace::output, generator());
-        inject.where[static_cast<int>(FaultPlace::input)] = true;  // left alone
+        inject.where[static_cast<int>(FaultPlace::input)] = true;  // GuardedKernels ignores it
         {
             const GuardedKernels guarded(ctx, {AbftMode::correct, inject, log_chunk});
             call(struck);
@@ -101,13 +101,13 @@ TYPED_TEST(GuardedKernelsTest, EveryOperationIsChecked) {
         }
         EXPECT_EQ(ctx.policy(), nullptr);
         EXPECT_TRUE(same_values(struck.values(ctx), quiet.values(ctx)));
-        // With guards, Gram matrices and parts of C are separate sums.
+        // Guarded kernels sum Gram matrices and parts of C separately, with other roundings.
         const std::vector<T> expected = plain.values(ctx);
         const std::vector<T> actual = quiet.values(ctx);
         const auto units = static_cast<real_t<T>>(100 + rows) * epsilon_v<T>;
         for (std::size_t i = 0; i < expected.size(); ++i) {
             const bool small = i + 28 >= expected.size();
-            // The fused kernel may sum in another order, of terms that cancel.
+            // The terms of these sums may cancel, so the bound is relative to the terms.
             const real_t<T> size = small ? plain.size(rows) : 1 + std::abs(expected[i]);
             EXPECT_LE(std::abs(actual[i] - expected[i]), units * size) << i;
         }

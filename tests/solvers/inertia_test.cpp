@@ -64,7 +64,7 @@ TYPED_TEST(InertiaTest, CountsEigenvaluesOfALaplacian) {
     }
 }
 
-/// Close to an eigenvalue counts may be wrong; the error bound tells which.
+/// Close to an eigenvalue a count may be wrong; the error bound tells which counts are right.
 TYPED_TEST(InertiaTest, TheErrorTellsWhichCountsAreRight) {
     const auto rows = laplace3d_rows<TypeParam>(5);
     const auto spectrum = test::laplace3d_spectrum(5, 5, 5);
@@ -78,7 +78,7 @@ TYPED_TEST(InertiaTest, TheErrorTellsWhichCountsAreRight) {
                 nearest = std::min(nearest, std::abs(other - shift));
             }
             const Inertia result = inertia(rows, shift);
-            // The closed form is rounded, too.
+            // The closed form of the eigenvalues is rounded, too.
             if (!result.reliable || result.error + 1e-14 >= nearest) {
                 ++doubtful;
                 continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Features of block Jacobi-Davidson that other eigensolvers do not have: interior eigenvalues,
-// pencils, preconditioners, look-ahead. Cases that all solvers share are in eigen_matrix_test.cpp.
+// Block Jacobi-Davidson: interior eigenvalues, pencils, preconditioners, verification. Cases that
+// all solvers share are in eigen_matrix_test.cpp.
 #include "solvers/eigen/jacobi_davidson.hpp"
 
 #include <cmath>
@@ -75,8 +75,8 @@ class JacobiDavidsonTest : public ::testing::Test {
 using Scalars = ::testing::Types<float, double, std::complex<float>, std::complex<double>>;
 TYPED_TEST_SUITE(JacobiDavidsonTest, Scalars);
 
-/// A ring of `n` sites with random potentials, neighbours at distances 1 and 5, Hermitian; in small
-/// dense form by the same function of row and column.
+/// Entry (i, j) of the Hermitian matrix of a ring of `n` sites with random potentials and
+/// neighbours at distances 1 and 5.
 template <class T>
 Wide<T> disorder(std::int64_t n, std::int64_t i, std::int64_t j) {
     const std::int64_t d = (j - i + n) % n;
@@ -95,7 +95,7 @@ Wide<T> disorder(std::int64_t n, std::int64_t i, std::int64_t j) {
     }
 }
 
-/// Tridiagonal, positive definite, condition about 4.
+/// Entry (i, j) of a tridiagonal, positive definite matrix with a condition of about 4.
 template <class T>
 Wide<T> mass(std::int64_t n, std::int64_t i, std::int64_t j) {
     if (i == j) {
@@ -122,7 +122,7 @@ SparseMatrix<T> sparse(Context& ctx, std::int64_t n, Entry entry) {
     });
 }
 
-/// The matrix as sparse() stores it, rounded to T, in double precision.
+/// The dense form of the matrix of sparse(): rounded to T, in double precision.
 template <class T, class Entry>
 SmallMatrix<Wide<T>> dense(int n, Entry entry) {
     SmallMatrix<Wide<T>> result(n, n);
@@ -161,7 +161,7 @@ TYPED_TEST(JacobiDavidsonTest, InteriorOfADisorderedRing) {
     for (const int block : {1, 2, 4}) {
         this->check_interior(a, spectrum, 7, 0.1, block);
     }
-    // A target outside of the spectrum: the nearest end.
+    // A target outside of the spectrum selects the nearest end.
     this->check_interior(a, spectrum, 4, -6, 2);
 }
 
@@ -206,7 +206,8 @@ TYPED_TEST(JacobiDavidsonTest, PencilsAtEndsAndInside) {
                                                         : 0.05;
         const auto exact = this->nearest(spectrum, 6, beyond);
         ASSERT_EQ(result.eigenvalues.size(), exact.size());
-        // ||r|| <= tol norm and |theta - lambda| <= ||r|| ||x|| / (x^H B x), B above 1.
+        // ||r|| <= tol norm and |theta - lambda| <= ||r|| ||x|| / (x^H B x); the least eigenvalue
+        // of B is about 1.
         const double bound = (result.tolerance + 100 * this->eps) * result.norm_estimate;
         for (std::size_t j = 0; j < exact.size(); ++j) {
             EXPECT_NEAR(result.eigenvalues[j], exact[j], bound) << j;
@@ -323,7 +324,8 @@ TYPED_TEST(JacobiDavidsonTest, IndefinitePreconditionersAndMassesAreNamed) {
     EXPECT_NE(message().find("positive definite"), std::string::npos) << message();
 }
 
-/// From all exact eigenvectors except one, the search ends at once without the missing one.
+/// The search starts from all exact eigenvectors except one and ends at once without the missing
+/// one, which the verification must find.
 TYPED_TEST(JacobiDavidsonTest, VerificationFindsPairsThatTheSearchMissed) {
     using T = TypeParam;
     auto a = test::laplace3d<T>(this->ctx, 9, 9, 8);

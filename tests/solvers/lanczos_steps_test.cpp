@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The host synchronisations of a step of block Lanczos, and the return after steps that were
-// enqueued too early.
+// Block Lanczos: the host synchronisations of a step, the repetition of steps that were enqueued
+// before a block was known to lose directions, and short runs that bound the spectrum.
 #include <algorithm>
 #include <complex>
 #include <limits>
@@ -32,7 +32,7 @@ class LanczosSteps : public ::testing::Test {
 using Scalars = ::testing::Types<float, double, std::complex<float>, std::complex<double>>;
 TYPED_TEST_SUITE(LanczosSteps, Scalars);
 
-/// Compares with the counts of docs/notes/solvers.md.
+/// Compares the calls of a step with the counts of docs/notes/solvers.md.
 TYPED_TEST(LanczosSteps, AskForOneLateResultEach) {
     using T = TypeParam;
     auto a = test::laplace3d<T>(this->ctx, 12, 11, 10);
@@ -47,7 +47,7 @@ TYPED_TEST(LanczosSteps, AskForOneLateResultEach) {
     double sums = 0;
     for (int i = 0; i < steps; ++i) {
         basis.step();
-        // C and G of two passes.
+        // C = V^H W and the Gram matrix of W - V C, in two passes.
         sums += 2.0 * (basis.size() * block + block * block);
     }
     const bool alone = this->ctx.comm().size() == 1;
@@ -75,12 +75,12 @@ TYPED_TEST(LanczosSteps, AskForOneLateResultEach) {
     }
 }
 
-/// Checks H and R of the relation A V = V H + F R E^T by the Ritz values, which are those of A once
-/// V spans the whole space.
+/// Checks H and R of the relation A V = V H + F R E^T by the Ritz values, which are the eigenvalues
+/// of A once V spans the whole space.
 TYPED_TEST(LanczosSteps, RepeatStepsIfABlockLosesDirections) {
     using T = TypeParam;
-    // Three distinct eigenvalues: the third block has no new directions and consists of random
-    // columns.
+    // Three distinct eigenvalues: after three blocks there are no new directions, and the next
+    // block consists of random columns.
     std::vector<double> values(90, 1.0);
     for (std::size_t i = 0; i < 20; ++i) {
         values[i] = -2;
@@ -179,7 +179,7 @@ TYPED_TEST(LanczosSteps, ShortRunsBoundTheSpectrum) {
     EXPECT_LE(run.values.front() - run.coupling, spectrum.front() + rounding);
     EXPECT_EQ(run.norm, std::max(std::abs(run.values.front()), std::abs(run.values.back())));
     for (std::size_t j = 0; j < run.values.size(); ++j) {
-        // An eigenvalue is within the residual.
+        // An eigenvalue is within the residual of the Ritz value.
         double nearest = std::numeric_limits<double>::infinity();
         for (const double value : spectrum) {
             nearest = std::min(nearest, std::abs(value - run.values[j]));
@@ -214,7 +214,7 @@ TYPED_TEST(LanczosSteps, ShortRunsRefuseWhatIsNotHermitian) {
         }
     });
     EXPECT_THROW(short_lanczos<T>(this->ctx, a, {}, 20, 5), NumericalError);
-    // With constraints the search stays in their complement.
+    // With constraints a short run stays in their complement.
     std::vector<double> values(50);
     for (std::size_t i = 0; i < values.size(); ++i) {
         values[i] = i == 0 ? 1000 : static_cast<double>(i);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Linear solvers on systems that they cannot solve: a failure is a result with numbers, invalid use
-// is an exception.
+// Linear solvers on systems that they cannot solve: a failure is a result with numbers; invalid use
+// throws.
 #include "kernels/random.hpp"
 #include "solvers/abft/protected_matrix.hpp"
 #include "tests/solvers/linear_support.hpp"
@@ -96,7 +96,7 @@ TYPED_TEST(LinearFailure, OperatorsThatGiveNaN) {
             SCOPED_TRACE(to_string(method));
             Watched<T> watched(system.matrix());
             watched.nan_at = at;
-            // After the fallback to separate columns the next product is right again.
+            // A shared search space would fall back to separate columns, whose products are right.
             LinearOptions options = this->usual();
             options.share_search_space = false;
             system.use(watched);
@@ -170,7 +170,7 @@ TYPED_TEST(LinearFailure, OperatorsThatThrow) {
     }
 }
 
-/// y = 2 x, without communication; fails on one rank.
+/// y = 2 x, without communication; throws on `failing_rank` (-1: on no rank).
 template <class T>
 class Doubling final : public Operator<T> {
   public:
@@ -241,8 +241,8 @@ TYPED_TEST(LinearFailure, TolerancesBelowRounding) {
 }
 
 /// Singular operators and right-hand sides outside of their range: no method may report a solution,
-/// or end with a larger residual than X = 0 has. The methods of minimal residuals come close to the
-/// minimum, at which A r = 0.
+/// and only CG may end with a larger residual than X = 0 has. MINRES and GMRES come close to the
+/// least residual, for which A r = 0.
 TYPED_TEST(LinearFailure, SingularSystemsWithoutASolution) {
     using T = TypeParam;
     std::vector<double> neumann;
@@ -284,7 +284,7 @@ TYPED_TEST(LinearFailure, SingularSystemsWithoutASolution) {
                             null ? std::norm(exact.vectors.col(k).dot(dense(system.b()).col(j)))
                                  : 0;
                     }
-                    // The steps end when rounding errors in X are this part of the residual.
+                    // The steps end when rounding errors in X are this fraction of the residual.
                     const double share = std::pow(static_cast<double>(epsilon_v<T>), 0.25);
                     EXPECT_LE(column.residual, (1 + 10 * share) * std::sqrt(squares))
                         << column.message;
@@ -294,7 +294,8 @@ TYPED_TEST(LinearFailure, SingularSystemsWithoutASolution) {
     }
 }
 
-/// The scale of B is a power of two, so X has the same digits; its squares under- and overflow.
+/// Columns of B are scaled by powers of two: X has the same digits, and squares of B underflow or
+/// overflow.
 TYPED_TEST(LinearFailure, RightHandSidesWithSquaresOutsideTheRange) {
     using T = TypeParam;
     using Real = real_t<T>;
@@ -338,7 +339,8 @@ TYPED_TEST(LinearFailure, RightHandSidesWithSquaresOutsideTheRange) {
     }
 }
 
-/// minres compared the length of B with the norm of the operator.
+/// ||b|| is far above the norm of the operator: MINRES must not compare the two. If squares of the
+/// operator underflow, the message asks to scale it.
 TYPED_TEST(LinearFailure, MinresOfOperatorsMuchSmallerThanTheRightHandSide) {
     using T = TypeParam;
     using Real = real_t<T>;
@@ -360,7 +362,7 @@ TYPED_TEST(LinearFailure, MinresOfOperatorsMuchSmallerThanTheRightHandSide) {
     }
 }
 
-/// B is a null vector, up to rounding in its products.
+/// B is a null vector of A, up to the rounding of A.
 TYPED_TEST(LinearFailure, NullVectorsAsRightHandSides) {
     using T = TypeParam;
     const int n = 50;
@@ -386,8 +388,8 @@ TYPED_TEST(LinearFailure, NullVectorsAsRightHandSides) {
     }
 }
 
-/// The first column reaches its least residual, half of the first one, after four steps, while the
-/// other needs more steps than allowed.
+/// The first column reaches its least residual, 0.1, after a few steps, because B has few
+/// components. The other column needs more steps than allowed.
 TYPED_TEST(LinearFailure, ColumnsRunOutOfTheirOwnIterations) {
     using T = TypeParam;
     const int n = 60;
@@ -539,8 +541,8 @@ TYPED_TEST(LinearFailure, OptionsThatDifferOverTheRanksAreNamed) {
     expect("method: smallest cg, largest gmres", [](auto&, auto& m) { m = LinearMethod::cg; });
 }
 
-/// A protected matrix; a converged column changes in memory just before the audit at the end of the
-/// solve.
+/// A protected matrix. Its audit at the end of a solve also doubles a column of X, like a fault in
+/// memory after the convergence of this column.
 template <class T>
 class ForgetfulOperator final : public Operator<T> {
   public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// For the tests of linear solvers and preconditioners: dense systems that every rank has in full,
+// Parts of the tests of linear solvers and preconditioners: dense systems, complete on every rank,
 // their dense solutions, and operators that fail.
 #pragma once
 
@@ -25,7 +25,7 @@
 
 namespace quiver::test {
 
-/// All dense algebra of the oracle happens in double complex.
+/// The oracle computes in complex double.
 using Dense = Eigen::MatrixXcd;
 
 template <class T>
@@ -104,7 +104,7 @@ SparseMatrix<T> sparse(Context& ctx, const Global<T>& a) {
     return SparseMatrix<T>(ctx, rows_of(ctx, a));
 }
 
-/// The rows of all ranks, on all ranks.
+/// Gathers the rows of all ranks on every rank.
 template <class T>
 Global<T> whole(const Context& ctx, const RowMap& map, const Global<T>& local) {
     Global<T> all(map.global_rows(), local.cols);
@@ -145,7 +145,7 @@ class Watched final : public Operator<T> {
     Operator<T>& inner_;
 };
 
-/// One solve of a dense system on blocks in padded memory, compared with Eigen.
+/// Solves a dense system on blocks in padded memory and compares with Eigen.
 template <class T>
 class LinearSystem {
   public:

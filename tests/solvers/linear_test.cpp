@@ -94,7 +94,7 @@ TYPED_TEST(Linear, AShiftForEachColumn) {
                            random_global<T>(this->generator, n, 6));
     const LinearOptions options = this->usual();
     for (const bool many : {false, true}) {
-        // Below the spectrum for cg, between eigenvalues for the others.
+        // Shifts below the spectrum for cg; for the others also between eigenvalues.
         system.use_shift(
             many ? std::vector<T>{T(-3), T(0), this->real(0.5), T(-1), T(-20), this->real(0.75)}
                  : std::vector<T>{T(-1)});
@@ -151,8 +151,8 @@ TYPED_TEST(Linear, AsManyStepsAsDistinctEigenvalues) {
     }
 }
 
-/// The same for P A with d distinct eigenvalues: directions of cg are conjugate also with a
-/// preconditioner, one for all columns or one for each.
+/// The same for P A with d distinct eigenvalues: the directions of cg stay conjugate with a
+/// preconditioner, with a shared search space and with one for each column.
 TYPED_TEST(Linear, AsManyStepsAsDistinctEigenvaluesWithAPreconditioner) {
     using T = TypeParam;
     const std::array distinct{1.0, 2.0, 3.5, 5.0, 6.0};
@@ -178,11 +178,11 @@ TYPED_TEST(Linear, AsManyStepsAsDistinctEigenvaluesWithAPreconditioner) {
         options.share_search_space = share;
         const LinearResult result = system.solve(LinearMethod::cg, options);
         system.expect_solved(result, options);
-        EXPECT_LE(result.iterations, 6);  // one more, because tol counts without the preconditioner
+        EXPECT_LE(result.iterations, 6);  // one more: tol is for the residual without P
     }
 }
 
-/// n rows, s columns: the block Krylov space is the whole space after n / s steps.
+/// With n rows and s columns the block Krylov space is the whole space after n / s steps.
 TYPED_TEST(Linear, BlocksOfColumnsShareTheirSearchSpace) {
     using T = TypeParam;
     LinearSystem<T> system(this->ctx, hermitian<T>(this->generator, spread(36, 1, 50)),
@@ -390,8 +390,8 @@ TYPED_TEST(Linear, MinimalResidualsFall) {
     }
 }
 
-/// After k steps GMRES and MINRES have the least residual over the whole Krylov space, compared
-/// with a dense least-squares problem.
+/// After k steps GMRES and MINRES have the least residual over the whole Krylov space, which a
+/// dense least-squares problem also gives.
 TYPED_TEST(Linear, TheLeastResidualOverTheKrylovSpace) {
     using T = TypeParam;
     const int n = 25;

@@ -39,7 +39,7 @@ SparseMatrix<T> sparse(Context& ctx, const Dense<T>& a) {
     });
 }
 
-/// Rounded to T, so that the pencil solved is the one that the oracle sees.
+/// Rounds to T, so that LOBPCG and the oracle get the same pencil.
 template <class T>
 Dense<T> rounded(const Dense<T>& a) {
     return a.template cast<T>().template cast<typename Dense<T>::Scalar>();
@@ -232,8 +232,8 @@ TYPED_TEST(LobpcgPencilTest, IndefiniteBIsAnError) {
     }
 }
 
-/// Stiffness and mass matrix of a building, 147 rows, where the folder of real_matrices_test.cpp is
-/// there.
+/// Stiffness and mass matrix of a building, 147 rows. Skipped if the data folder of
+/// real_matrices_test.cpp is missing.
 TEST(LobpcgPencil, LundAAndB) {
     const char* given = std::getenv("QUIVER_TEST_DATA");
     const std::filesystem::path folder =
@@ -250,7 +250,7 @@ TEST(LobpcgPencil, LundAAndB) {
     SparseMatrix<double> b(ctx, load("lund_b.mtx.gz"));
     const int n = static_cast<int>(a.row_map().global_rows());
     const auto dense = [&](SparseMatrix<double>& matrix) {
-        // A^T I, gathered on all ranks.
+        // I^T A I, summed over all ranks.
         BlockVector<double> unit(ctx, matrix.row_map(), n);
         BlockVector<double> product(ctx, matrix.row_map(), n);
         BlockVector<double> host(ctx, matrix.row_map(), n, 0, Place::host);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Features of LOBPCG that other eigensolvers do not have: blocks of all widths, its polynomial,
-// preconditioners. Cases that all solvers share are in eigen_matrix_test.cpp.
+// LOBPCG: blocks of all widths, its polynomial, preconditioners. Cases that all solvers share are
+// in eigen_matrix_test.cpp.
 #include "solvers/eigen/lobpcg.hpp"
 
 #include <algorithm>
@@ -138,8 +138,8 @@ TYPED_TEST(LobpcgTest, ConstraintsShiftTheWantedSet) {
     }
 }
 
-/// The smallest pairs of P A P: for A = diag(1, .., 60) and the constraint e_0 + e_1 the first is
-/// 1.5 with (e_0 - e_1) / sqrt(2).
+/// The result has pairs of P A P: for A = diag(1, .., 60) and the constraint e_0 + e_1 the smallest
+/// eigenvalue is 1.5, with the vector (e_0 - e_1) / sqrt(2).
 TYPED_TEST(LobpcgTest, ConstraintsThatAreNoEigenvectorsProject) {
     using T = TypeParam;
     constexpr int n = 60;
@@ -168,8 +168,8 @@ TYPED_TEST(LobpcgTest, ConstraintsThatAreNoEigenvectorsProject) {
 
 TYPED_TEST(LobpcgTest, PreconditionersSaveProducts) {
     using T = TypeParam;
-    // Eigenvalues from 1 to 1000, unevenly spaced; as preconditioner the inverse, exact or up to a
-    // factor of two.
+    // Eigenvalues from 1 to 1000, equidistant in the logarithm. The preconditioner is the inverse,
+    // exact or up to a factor of two.
     constexpr int n = 600;
     std::vector<double> values;
     std::vector<double> inverse;
@@ -195,7 +195,7 @@ TYPED_TEST(LobpcgTest, PreconditionersSaveProducts) {
     }
 }
 
-/// W <- (1 - c(A)) / (A - sigma) W with the Chebyshev polynomial c of its documentation.
+/// W <- (1 - c(A)) / (A - sigma) W with the Chebyshev polynomial c of chebyshev_inverse.hpp.
 TYPED_TEST(LobpcgTest, ThePolynomialIsAsDocumented) {
     using T = TypeParam;
     std::vector<double> values;
@@ -298,7 +298,7 @@ TYPED_TEST(LobpcgTest, GivingUpIsAResult) {
     expect_unfinished(interrupted, "interrupted after 3 iterations");
 }
 
-/// An operator whose product number `when` is wrong.
+/// An operator whose product number `when` has NaN in one column.
 template <class T>
 class Wrong final : public Operator<T> {
   public:
@@ -346,7 +346,7 @@ TYPED_TEST(LobpcgTest, NaNIsAnErrorThatNamesIterationAndColumn) {
                            {"iteration 3", "column 1"});
 }
 
-/// T = A^-1 of an indefinite A, with which the search would stagnate.
+/// T = A^-1 of an indefinite A: with this preconditioner the search would stagnate.
 TYPED_TEST(LobpcgTest, AnIndefinitePreconditionerIsNamed) {
     using T = TypeParam;
     std::vector<double> values;

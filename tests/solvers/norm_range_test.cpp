@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Matrices whose norms have squares that overflow or underflow, with too many rows for a dense
-// solve: every method gives the eigenvalues of the scaled formula.
+// Matrices whose norm has a square that overflows or underflows, with more rows than
+// Method::automatic gives to a dense solve: every method finds the values of spectrum(), scaled.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -21,7 +21,7 @@ namespace {
 
 constexpr int blocks = 600;
 constexpr double coupling = 0.25;
-/// The factor of B = factor times the identity.
+/// B is this number times mass_size times the identity.
 constexpr double mass = 4;
 
 /// The centre of block i: four far below the others, four far above, two in a gap.
@@ -77,7 +77,7 @@ class NormRangeTest : public ::testing::Test {
   protected:
     static constexpr bool is_double = sizeof(real_t<T>) == sizeof(double);
     Context ctx = test::make_context();
-    /// One of them on several ranks, where reductions take most of the time.
+    /// Only one size on several ranks, where reductions take most of the time.
     const std::vector<double> sizes =
         ctx.comm().size() > 1
             ? std::vector<double>{is_double ? 1e160 : 1e25}
@@ -93,7 +93,7 @@ class NormRangeTest : public ::testing::Test {
         return options;
     }
 
-    /// The eigenvalues size * exact, to the tolerance, and their vectors.
+    /// Checks the eigenvalues, `exact` times the unit, and the lengths of their vectors.
     void expect(const EigenProblem<T>& problem, const EigenOptions& options,
                 const std::vector<double>& exact, double size, double mass_size = 0) {
         SCOPED_TRACE(std::string(to_string(options.method)) + ", " + to_string(options.which) +

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The documented accuracy of each method of orthonormalisation, by the condition number of the
-// block.
+// Checks the documented accuracy of each method of orthonormalisation for blocks of any condition.
 #include <atomic>
 #include <cmath>
 #include <complex>
@@ -45,7 +44,7 @@ constexpr OrthMethod all_methods[] = {OrthMethod::robust,
 bool is_robust(OrthMethod method) {
     return method != OrthMethod::cholesky_qr && method != OrthMethod::cholesky_qr2;
 }
-/// Whether W - Q R is small for any W.
+/// True if W - Q R is small for any W.
 bool keeps_residual(OrthMethod method) {
     return method == OrthMethod::robust || method == OrthMethod::svqb || method == OrthMethod::tsqr;
 }
@@ -108,7 +107,7 @@ class OrthMethods : public ::testing::Test {
         return {nullptr, like.rows(), 0, 0, like.place()};
     }
 
-    /// ||A^H B - I or 0||_F, summed in long double.
+    /// ||A^H B - I||_F if `identity`, else ||A^H B||_F, summed in long double.
     double defect(const BlockVector<T>& a, const BlockVector<T>& b, bool identity) {
         const BlockVector<T> x = moved(a, Place::host);
         const BlockVector<T> y = moved(b, Place::host);
@@ -212,7 +211,7 @@ class OrthMethods : public ::testing::Test {
                 continue;
             }
             const Outcome outcome = check(method, x);
-            // Only some methods detect a block without full rank.
+            // Only some methods report a breakdown for a block without full rank.
             if (outcome.result.breakdown >= 0) {
                 EXPECT_FALSE(full_rank) << to_string(method);
                 EXPECT_TRUE(method == OrthMethod::mixed_cholesky_qr ||
@@ -284,7 +283,7 @@ TYPED_TEST(OrthMethods, HilbertLikeKrylovAndGluedBlocks) {
                                       return 1.0 / static_cast<double>(row + col + 1);
                                   }),
                        sizeof(real_t<TypeParam>) == 8);
-    // A^j v of a diagonal A, which columns near the largest eigenvalue dominate.
+    // A Krylov block A^j v of a diagonal A: rows with large entries of A dominate.
     this->check_robust(this->make(251, 9,
                                   [](std::int64_t row, int col) {
                                       return std::pow(0.1 + static_cast<double>(row) / 251, col);
@@ -318,7 +317,7 @@ TYPED_TEST(OrthMethods, RankIsRevealedOrTheFailureReported) {
         EXPECT_EQ(result.columns, 7);
         EXPECT_LE(this->defect(w, w, true), 10 * 7 * TestFixture::eps);
     }
-    // All methods that cannot continue report a column of zeros.
+    // All methods that cannot continue with a column of zeros report it.
     fill(this->ctx, T(0), x.columns(1, 1));
     for (const OrthMethod method :
          {OrthMethod::cholesky_qr, OrthMethod::cholesky_qr2, OrthMethod::shifted_cholesky_qr3,
@@ -332,7 +331,7 @@ TYPED_TEST(OrthMethods, AgainstABasis) {
     constexpr double eps = TestFixture::eps;
     const auto v = this->orthonormal(271, 9);
     for (const double near : {1.0, 30 * std::sqrt(eps)}) {
-        // The projection leaves the fraction `near` of the block.
+        // The projection leaves about the fraction `near` of the block.
         auto x = this->with_condition(271, 6, 8);
         SmallMatrix<T> c(9, 6);
         for (int i = 0; i < 54; ++i) {

@@ -42,7 +42,7 @@ class Counted final : public Operator<T> {
     Operator<T>& inner_;
 };
 
-/// A^H A + D as a product with a known A and D, never assembled.
+/// A^H A + D as an operator that is never assembled.
 template <class T>
 class NormalForm final : public Operator<T> {
   public:
@@ -67,7 +67,7 @@ class OrthWithB : public ::testing::Test {
   protected:
     using Real = real_t<T>;
 
-    /// A diagonal from 1/sqrt(condition) to sqrt(condition), spread over the logarithms.
+    /// A random diagonal from 1/sqrt(condition) to sqrt(condition), uniform in the logarithm.
     SparseMatrix<T> diagonal_b(std::int64_t rows, double condition) {
         std::vector<double> values(static_cast<std::size_t>(rows));
         for (double& value : values) {
@@ -94,7 +94,7 @@ class OrthWithB : public ::testing::Test {
         norms(ctx, x, std::span<Real>(result));
         return result;
     }
-    /// max |A^H C - I or 0|
+    /// max |A^H C - I| if `identity`, else max |A^H C|.
     double defect(BlockView<const T> a, BlockView<const T> c, bool identity) {
         SmallMatrix<T> gram(a.cols, c.cols);
         tsmttsm(ctx, T(1), a, c, T(0), gram);
@@ -143,7 +143,7 @@ class OrthWithB : public ::testing::Test {
         EXPECT_LE(defect(q, bq.view(), true), 10 * size * eps * condition);
         EXPECT_LE(defect(v.view(), bq.view(), false), 10 * size * eps * condition);
         if (kept.bw && result.columns > 0) {
-            // ||B|| ||q|| for the product, and as much for each update.
+            // The product has an error relative to ||B|| ||q||, and so has each update.
             const std::vector<Real> q_length = lengths(q);
             BlockVector<T> difference(ctx, w.row_map(), result.columns);
             copy(ctx, bw.columns(0, result.columns), difference.view());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Preconditioners in eigensolvers, shift and invert, and the ends of real spectra that need them.
+// Preconditioners and inverses in eigensolvers, also for matrices from applications whose small end
+// needs them.
 #include <cmath>
 #include <complex>
 #include <fstream>
@@ -120,7 +121,7 @@ TYPED_TEST(PreconditionedEigen, ShiftAndInvertAtATarget) {
     }
 }
 
-/// Its third product fails on rank 0.
+/// An operator whose third product throws on rank 0.
 class FailsOnRankZero final : public Operator<double> {
   public:
     explicit FailsOnRankZero(Operator<double>& a) : a_(a) {}
@@ -201,7 +202,7 @@ TEST(HardEnds, Bcsstk13) {
     check_hard_end<double>("bcsstk13");
 }
 
-/// Condition 5e12, pairs that agree to 1e-15 of the norm.
+/// Condition 5e12; some eigenvalues agree to 1e-15 of the norm.
 TEST(HardEnds, Mhd1280b) {
     check_hard_end<std::complex<double>>("mhd1280b");
 }
@@ -244,8 +245,8 @@ TEST(HardEnds, PencilOfLund) {
         const int first = interior ? 20 : 0;
         if (interior) {
             options.which = Which::target;
-            // The target is the middle of the six wanted eigenvalues, and the gaps to the others
-            // are equal on both sides.
+            // The target lies halfway between the middles of the two gaps beside the six wanted
+            // eigenvalues, so that these six are the nearest.
             options.target = 0.25 * (exact(19) + exact(20) + exact(25) + exact(26));
             ldlt.shift = options.target;
             ldlt.absolute = false;
@@ -257,7 +258,8 @@ TEST(HardEnds, PencilOfLund) {
         EXPECT_TRUE(result.converged) << result.message;
         ASSERT_EQ(result.eigenvalues.size(), 6u);
         for (int j = 0; j < 6; ++j) {
-            // The dense reference is good to eps ||B^-1 A||, the largest eigenvalue.
+            // The error of the dense reference is about eps ||B^-1 A||, relative to the largest
+            // eigenvalue.
             const double allowed = 100 * epsilon_v<double> * exact(exact.size() - 1);
             double nearest = std::numeric_limits<double>::infinity();
             for (int i = first; i < first + 6; ++i) {

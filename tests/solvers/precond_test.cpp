@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Each preconditioner against a dense oracle, and its effect on conjugate gradients.
+// Compares each preconditioner with a dense oracle, and checks its effect on conjugate gradients.
 #include <filesystem>
 
 #include "blockvec/error.hpp"
@@ -21,7 +21,7 @@ class Preconditioner : public ::testing::Test {
     Context ctx = make_context();
     std::mt19937_64 generator = make_generator();
 
-    /// M as a dense matrix: its columns are those of M I.
+    /// M as a dense matrix: the product M I.
     Dense dense_of(Operator<T>& m) {
         const auto n = static_cast<int>(m.row_map().global_rows());
         TestBlock<T> x(ctx, rounded<T>(Dense::Identity(n, n)), m.row_map(), layouts[1]);
@@ -44,7 +44,7 @@ class Preconditioner : public ::testing::Test {
         }
         return result;
     }
-    /// || M B - I || <= c n eps ||B|| ||M||: as accurate as an inverse by LU.
+    /// Checks ||M B - I|| <= c n eps ||B|| ||M||, the accuracy of an inverse by LU.
     static void expect_inverse(const Dense& m, const Dense& b) {
         const auto n = static_cast<double>(b.rows());
         EXPECT_LE((oracle::product(m, b) - Dense::Identity(b.rows(), b.cols())).norm(),
@@ -139,7 +139,8 @@ TYPED_TEST(Preconditioner, IncompleteFactorsOfATridiagonalMatrixAreExact) {
     }
 }
 
-/// (A - sigma B)^-1 with D, and with |D| an M for which (M (A - sigma B))^2 = I.
+/// With D the factors give (A - sigma B)^-1; with |D| they give a positive definite M with (M (A -
+/// sigma B))^2 = I.
 TYPED_TEST(Preconditioner, CompleteFactorsInvert) {
     using T = TypeParam;
     for (const int n : {1, 2, 17, 70}) {
@@ -173,7 +174,7 @@ TYPED_TEST(Preconditioner, CompleteFactorsInvert) {
                       20.0 * n * epsilon_v<T> * block.norm() * m.norm() * sign.norm());
             EXPECT_LE((m - m.adjoint()).norm(), 100.0 * n * epsilon_v<T> * m.norm());
             EXPECT_GT(oracle::eigenvalues(Dense(0.5 * (m + m.adjoint()))).minCoeff(), 0);
-            // On several ranks too this is the inverse of the whole matrix.
+            // With D, the inverse is that of the whole matrix on several ranks, too.
             wish.absolute = false;
             const auto inverse =
                 make_preconditioner(this->ctx, matrix, wish, pencil ? &mass : nullptr);
@@ -224,7 +225,7 @@ TYPED_TEST(Preconditioner, CompleteFactorsOfWhatHasNone) {
         << error_of(large);
 }
 
-/// What defines ILU(0): L U agrees with A wherever A has an entry.
+/// The definition of ILU(0): L U agrees with A wherever A has an entry.
 TYPED_TEST(Preconditioner, IncompleteFactorsAgreeOnThePattern) {
     using T = TypeParam;
     const int n = 40;
@@ -250,12 +251,12 @@ TYPED_TEST(Preconditioner, IncompleteFactorsAgreeOnThePattern) {
                 }
             }
         }
-        EXPECT_GT((product - block).norm(), 10 * bound) << "there is fill to leave out";
+        EXPECT_GT((product - block).norm(), 10 * bound) << "the pattern must omit fill";
     }
 }
 
-/// Strict triangles are nilpotent: with as many sweeps as rows the sums are the inverses. With
-/// fewer sweeps M is still positive definite if A is.
+/// Strict triangles are nilpotent: as many sweeps as rows give the exact inverses. With fewer
+/// sweeps M is still positive definite if A is.
 TYPED_TEST(Preconditioner, SweepsTendToTriangularSolves) {
     using T = TypeParam;
     const int n = 24;
@@ -334,7 +335,7 @@ TYPED_TEST(Preconditioner, FewerIterationsOnTheLaplacian) {
         return result.iterations;
     };
     const std::int64_t plain = iterations(nullptr);
-    // Without size=1, because the diagonal is constant.
+    // Jacobi is omitted, because the diagonal is constant.
     for (const auto& [text, share] : {std::pair<std::string, double>{"block-jacobi,size=12", 0.95},
                                       {"chebyshev,degree=6", 0.4},
                                       {"ic", 0.8},
@@ -406,8 +407,8 @@ TYPED_TEST(Preconditioner, WhatIsSingularIsNamed) {
     }
 }
 
-/// IC(0) of this matrix, Kershaw's, has a negative pivot: the diagonal is enlarged, and an event
-/// reports it.
+/// IC(0) of Kershaw's matrix has a negative pivot: the diagonal is enlarged, and an event reports
+/// it.
 TYPED_TEST(Preconditioner, PivotsThatBreakDownAreShifted) {
     using T = TypeParam;
     const double kershaw[4][4] = {{3, -2, 0, 2}, {-2, 3, -2, 0}, {0, -2, 3, -2}, {2, 0, -2, 3}};

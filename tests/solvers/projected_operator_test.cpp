@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The operator of the correction equation against dense products: a missing projection would only
-// cost additional products in a solve, and its result would not show that.
+// Compares the operator of the correction equation with dense products: a missing projection would
+// only cost a solve additional products, and the result of the solve would not show it.
 #include "solvers/eigen/jacobi_davidson/projected_operator.hpp"
 
 #include <cmath>
@@ -21,7 +21,8 @@ constexpr int rows = 60;
 constexpr int known = 4;
 constexpr int width = 3;
 
-/// Hermitian entries of a band; `least` on the diagonal makes them positive definite.
+/// Entry (i, j) of a Hermitian band matrix with `least` added on the diagonal: b_least makes it
+/// positive definite.
 template <class T>
 T entry(std::int64_t i, std::int64_t j, double least, std::uint64_t seed) {
     const std::int64_t distance = std::abs(i - j);
@@ -152,7 +153,7 @@ class ProjectedOperatorTest : public ::testing::Test {
         }
     }
 
-    /// (I - BP P^H) (A - shift B) (I - P BP^H) X, with or without shifts.
+    /// (I - BP P^H) (A - shift B) (I - P BP^H) X; all shifts are 0 unless `shifted`.
     WideBlock<T> exact(const WideBlock<T>& x, bool with_b, bool shifted) {
         WideBlock<T> from = x;
         remove_from(from, p, bp);
@@ -167,8 +168,9 @@ class ProjectedOperatorTest : public ::testing::Test {
         return y;
     }
 
-    /// Rounding of three projections and two products with at most 5 entries a row; ||A|| and ||B||
-    /// are at most 5, |shift| at most 1.25, ||P|| ||BP|| at most the condition 5 of B.
+    /// The rounding of three projections and two products with at most 5 entries a row, for ||A||
+    /// and ||B|| of about 5, |shift| at most 1.25, and ||P|| ||BP|| at most the condition of B,
+    /// about 5.
     static double allowed(const WideBlock<T>& x, int j) {
         const double most = (5 + 1.25 * 5) * (1 + 5) * (1 + 5);
         return 4 * (rows + known + 8) * static_cast<double>(epsilon_v<T>) * most *
@@ -239,7 +241,7 @@ class ProjectedOperatorTest : public ::testing::Test {
         }
     }
 
-    /// K X - Z G^-1 BP^H K X with Z = K BP and G = BP^H Z, K = B.
+    /// Compares with K X - Z G^-1 BP^H K X, where Z = K BP and G = BP^H Z, for K = B.
     void check_preconditioner() {
         make_projection(true);
         const WideBlock<T> x = widened(random_global<T>(generator, rows, width));

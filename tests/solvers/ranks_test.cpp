@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Several ranks: sums and halos by every available way, the same results for all numbers of ranks,
-// the same bits on repetition.
+// Several ranks: reductions and halos by every available way, the same results for all numbers of
+// ranks, the same bits on repetition.
 #include <algorithm>
 #include <cmath>
 #include <complex>
@@ -33,7 +33,7 @@ Device this_device() {
                                              : Device::cuda(rank % std::max(1, device::count()));
 }
 
-/// The ways of summation that the ranks of this test have.
+/// The ways of reduction that the ranks of this test have.
 std::vector<SumBy> all_ways(Context& ctx) {
     std::vector<SumBy> ways;
     RankLinks& links = ctx.service<RankLinks>();
@@ -68,7 +68,7 @@ class RankSums : public ::testing::Test {};
 using Scalars = ::testing::Types<float, double, std::complex<float>, std::complex<double>>;
 TYPED_TEST_SUITE(RankSums, Scalars);
 
-/// Each rank's numbers are in its place; every rank can compute those of all.
+/// Each rank reduces its own numbers. For the reference, every rank knows the numbers of all ranks.
 TYPED_TEST(RankSums, AreRightAndTheSameOnAllRanksByEveryWay) {
     using T = TypeParam;
     Context ctx = test::make_context();
@@ -77,11 +77,11 @@ TYPED_TEST(RankSums, AreRightAndTheSameOnAllRanksByEveryWay) {
     RankLinks& links = ctx.service<RankLinks>();
     for (const SumBy way : all_ways(ctx)) {
         links.choose(way);
-        // Up to and beyond the capacity of one launch through peer memory, so that its slots are
-        // reused several times.
+        // Counts below and above the capacity of one launch through peer memory, so that its slots
+        // are reused several times.
         for (const std::size_t count : {1u, 2u, 63u, 4096u, 8192u, 8193u, 40000u, 64u}) {
             if (!links.sums_on_device(count * sizeof(T))) {
-                continue;  // by MPI on host memory: the tests of Comm
+                continue;  // by MPI in host memory, as in the tests of Comm
             }
             std::vector<std::vector<T>> all;
             all.reserve(static_cast<std::size_t>(comm.size()));
@@ -160,7 +160,7 @@ TYPED_TEST(RankSums, OfProductsAgreeWithOneRankByEveryWay) {
             }
             const std::vector<T> expected = gram(alone, small, T(3));
             const std::vector<T> sums = gram(ctx, small, T(3));
-            // Entries are below 1 in size (complex: its root of 2).
+            // Entries are at most 1 in size (complex: sqrt(2)).
             const auto bound = 2 * test::sum_bound<T>(rows, T(1), 2.0L * rows, T(3), 2.0L);
             for (std::size_t i = 0; i < sums.size(); ++i) {
                 EXPECT_LE(static_cast<long double>(std::abs(sums[i] - expected[i])), bound)
@@ -255,7 +255,8 @@ TYPED_TEST(RankAnswers, AreTheSameForEveryNumberOfRanksAndHaveTheSameBitsAgain) 
     }
 }
 
-/// The other rows that a row needs and their factors; the diagonal is 2.
+/// The columns of up to two entries of each row, which have the values pattern_factor. The diagonal
+/// is 2.
 struct Pattern {
     const char* name;
     std::int64_t (*other)(std::int64_t row, std::int64_t rows, int which);  // -1: none
@@ -263,14 +264,14 @@ struct Pattern {
 constexpr std::int64_t pattern_rows = 403;
 constexpr int pattern_factor[] = {1, -3};
 constexpr Pattern patterns[] = {
-    {"rows of all other ranks, here and there",
+    {"scattered rows of all other ranks",
      [](std::int64_t row, std::int64_t rows, int which) -> std::int64_t {
          if (which == 0) {
              return row % 3 == 0 ? (row * 7 + 5) % rows : -1;
          }
          return row % 5 == 0 ? (row + rows / 2) % rows : -1;
      }},
-    {"a run of rows of the neighbours, as of planes of a grid",
+    {"a run of rows of the neighbours, as with planes of a grid",
      [](std::int64_t row, std::int64_t rows, int which) -> std::int64_t {
          const std::int64_t to = which == 0 ? row - 11 : row + 11;
          return to < 0 || to >= rows ? -1 : to;
@@ -282,7 +283,7 @@ constexpr Pattern patterns[] = {
     {"none", [](std::int64_t, std::int64_t, int) -> std::int64_t { return -1; }},
 };
 
-/// Widths that grow and shrink; rows that need their neighbours or distant rows.
+/// Products of widths that grow and shrink, with rows that need neighbouring or distant rows.
 TYPED_TEST(RankAnswers, OfProductsAreTheSameForEveryNumberOfRanks) {
     using T = TypeParam;
     int ranks = 0;
@@ -357,7 +358,7 @@ TYPED_TEST(RankAnswers, OfProductsAreTheSameForEveryNumberOfRanks) {
     }
 }
 
-/// Enough rows for a halo in several stages. Small integers: exact in every scalar.
+/// Enough rows for a halo in several stages. The numbers are small integers, exact in every scalar.
 TYPED_TEST(RankAnswers, OfProductsWithManyHaloRowsAreExact) {
     using T = TypeParam;
     Context ctx = test::make_context();
@@ -417,8 +418,8 @@ TYPED_TEST(RankAnswers, OfProductsWithManyHaloRowsAreExact) {
     }
 }
 
-/// Matrices that are created and destroyed, and several at once: their halos reuse the resources of
-/// earlier ones.
+/// Matrices are created and destroyed, and several exist at once: their halos reuse the resources
+/// of earlier matrices.
 TEST(RankLinks, ServeMatricesThatAreCreatedAndDestroyed) {
     Context ctx = test::make_context();
     std::vector<SparseMatrix<double>> kept;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Eigenvalues of real matrices against references by dense LAPACK or shift-and-invert. The folder
-// (QUIVER_TEST_DATA, else ../shared/data beside the source) holds NAME.mtx.gz and NAME.eigs.json.
+// Eigenvalues of matrices from applications, compared with references by dense LAPACK or
+// shift-and-invert. The folder (QUIVER_TEST_DATA, else ../shared/data beside the source) holds
+// NAME.mtx.gz and NAME.eigs.json.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -51,8 +52,8 @@ void check_end(const std::string& file, const nlohmann::json& reference, const T
     }
 }
 
-/// Solves for one end of every matrix with a reference for it and at most `rows_limit` rows, except
-/// `left_out`.
+/// Solves for one end of every matrix that has a reference for this end and at most `rows_limit`
+/// rows, except the matrices of `left_out`.
 void check_all(const Task& task, std::int64_t rows_limit,
                const std::set<std::string>& left_out = {}) {
     if (!std::filesystem::is_directory(data_folder())) {
@@ -84,8 +85,8 @@ void check_all(const Task& task, std::int64_t rows_limit,
     EXPECT_GT(matrices, 0) << data_folder();
 }
 
-/// The limit of rows: several ranks share the cores of a test machine, so they solve smaller
-/// matrices, except in the nightly tests.
+/// The largest number of rows: several ranks share the cores of a test machine, so they solve only
+/// smaller matrices, except in the nightly tests.
 std::int64_t most_rows(std::int64_t alone, std::int64_t several) {
     const bool is_alone = Comm(MPI_COMM_WORLD).size() == 1;
     return is_alone || std::getenv("QUIVER_TEST_ALL_CASES") != nullptr ? alone : several;
@@ -113,7 +114,7 @@ TEST(RealMatrices, TenLargestByJacobiDavidson) {
     check_all({Method::jacobi_davidson, Which::largest, 1e-11}, few_rows());
 }
 
-/// Ends that need more than products: conditions of 1e10 and more.
+/// Matrices with conditions of 1e10 and more, whose small ends need a preconditioner.
 const std::set<std::string> hard_small_ends{"bcsstk13", "mhd1280b", "mhd4800b"};
 
 TEST(RealMatrices, TenSmallestByLobpcg) {
@@ -181,7 +182,7 @@ TEST(RealMatrices, SmallEndsByPreconditionedJacobiDavidson) {
         EXPECT_TRUE(result.converged) << result.message;
         const auto reference =
             nlohmann::json::parse(std::ifstream((data_folder() / (name + ".eigs.json")).string()));
-        // The error of a Rayleigh quotient is that of its sums.
+        // The rounding error of a Rayleigh quotient is relative to the norm.
         const double bound = reference["abs_err_bound"].get<double>() +
                              10 * epsilon_v<double> * result.norm_estimate;
         ASSERT_EQ(result.eigenvalues.size(), 10u);

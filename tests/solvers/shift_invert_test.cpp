@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Shift and invert: every selection of eigenvalues of random sparse matrices against a dense
-// solver, clusters with their exact multiplicities, spectra over many decades, pivots of zero.
+// Shift and invert: every selection of eigenvalues of random sparse matrices, compared with a dense
+// solver; clusters with their exact multiplicities, spectra over many decades, zero pivots.
 #include "solvers/eigen/shift_invert.hpp"
 
 #include <algorithm>
@@ -66,7 +66,7 @@ DenseRows<T> random_matrix(std::mt19937_64& random, int n, int per_row, bool dom
     return a;
 }
 
-/// How much an eigenvalue is wanted: the least wanted one has the largest number.
+/// The key by which eigenvalues are selected: those with the smallest keys are wanted.
 double unwanted(double value, const EigenOptions& options) {
     switch (options.which) {
         case Which::largest:
@@ -122,7 +122,7 @@ class ShiftInvertTest : public ::testing::Test {
   protected:
     static constexpr double eps = static_cast<double>(epsilon_v<T>);
 
-    /// Converged and verified with these eigenvalues, to rounding of the scalar.
+    /// Checks that the result is converged, verified and has the values `exact` up to rounding.
     void expect(const EigenResult<T>& result, const std::vector<double>& exact, double norm) {
         EXPECT_TRUE(result.converged) << result.message;
         EXPECT_EQ(result.multiplicity, Multiplicity::verified);
@@ -134,7 +134,7 @@ class ShiftInvertTest : public ::testing::Test {
             EXPECT_NEAR(result.eigenvalues[j], exact[j], 4 * (8 + std::sqrt(n)) * eps * norm) << j;
         }
     }
-    /// And their vectors: residuals by products made here, orthonormal in the inner product of B.
+    /// Checks the vectors: residuals by fresh products, orthonormality in the inner product of B.
     void expect_vectors(const EigenProblem<T>& problem, const EigenResult<T>& result, double norm) {
         const BlockView<const T> x = result.vectors.view();
         if (x.cols == 0) {
@@ -181,7 +181,7 @@ constexpr Which all_ends[] = {
     Which::smallest,           Which::largest,  Which::target, Which::largest_magnitude,
     Which::smallest_magnitude, Which::both_ends};
 
-/// The forecast of the fill against the factors themselves.
+/// Compares the predicted fill with that of the factors.
 TYPED_TEST(ShiftInvertTest, ThePredictedFillIsThatOfTheFactors) {
     using T = TypeParam;
     for (const int n : {1, 2, 30, 151}) {
@@ -268,7 +268,8 @@ TYPED_TEST(ShiftInvertTest, EverySelectionOfRandomMatrices) {
     }
 }
 
-/// Every copy is found, whatever the block; the next one tells whether a cluster is cut.
+/// Every copy is found, for any block width. A cluster is cut if the next eigenvalue is a copy of
+/// the last one.
 TYPED_TEST(ShiftInvertTest, CubesHaveTriplets) {
     using T = TypeParam;
     SparseMatrix<T> a = test::laplace3d<T>(this->ctx, 7, 7, 7);
@@ -302,8 +303,8 @@ TYPED_TEST(ShiftInvertTest, CubesHaveTriplets) {
     EXPECT_GT(result.eigenvalues.size(), 40u);
 }
 
-/// A graph of many equal components: the eigenvalue 0, where a factorisation is singular, and every
-/// other one have as many copies.
+/// A graph of equal components: every eigenvalue has one copy for each component, also 0, at which
+/// a factorisation is singular.
 TYPED_TEST(ShiftInvertTest, ComponentsOfAGraphGiveCopies) {
     using T = TypeParam;
     constexpr int copies = 9;
@@ -354,7 +355,7 @@ TYPED_TEST(ShiftInvertTest, OneEigenvalueAndNone) {
     }
 }
 
-/// Eigenvalues over 12 decades, each to a fraction of itself.
+/// Eigenvalues over 12 decades have small relative errors.
 TEST(ShiftInvert, GradedSpectraKeepRelativeAccuracy) {
     using T = double;
     Context ctx = test::make_context();
@@ -382,7 +383,7 @@ TEST(ShiftInvert, GradedSpectraKeepRelativeAccuracy) {
     check(window_of(1e3, 1e5));
 }
 
-/// The same in every scalar over 10 decades, for one pair and for a third of them.
+/// The same in every scalar over 10 decades, for one pair and for a third of the pairs.
 TYPED_TEST(ShiftInvertTest, GradedSpectraOfAnyLength) {
     using T = TypeParam;
     std::vector<double> spectrum;
@@ -408,7 +409,7 @@ TYPED_TEST(ShiftInvertTest, GradedSpectraOfAnyLength) {
     }
 }
 
-/// The clamped beam, condition n^4: two factorisations or three are enough.
+/// The clamped beam has a condition of order n^4: six factorisations are enough.
 TEST(ShiftInvert, ABeamTakesFewFactorisations) {
     Context ctx = test::make_context();
     const int n = 2000;
@@ -431,8 +432,8 @@ TEST(ShiftInvert, ABeamTakesFewFactorisations) {
     }
 }
 
-/// The adjacency matrix of a ring has zeros on its diagonal: factorisations at 0 meet pivots of
-/// zero, and the shift moves.
+/// The adjacency matrix of a ring has zeros on its diagonal: factorisations at 0 have zero pivots,
+/// so the shift moves.
 TYPED_TEST(ShiftInvertTest, PivotsOfZeroMoveTheShift) {
     using T = TypeParam;
     constexpr int n = 60;

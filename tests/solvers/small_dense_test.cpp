@@ -107,7 +107,7 @@ TYPED_TEST(SmallDense, CholeskyFactorsAndRefusesIndefinite) {
     }
 }
 
-/// Squares of these numbers underflow, overflow, or neither.
+/// Depending on the scale, squares of the numbers underflow, stay in range, or overflow.
 TYPED_TEST(SmallDense, HouseholderQrOfSmallAndLargeNumbers) {
     using T = TypeParam;
     using R = real_t<T>;

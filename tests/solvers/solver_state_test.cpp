@@ -96,7 +96,7 @@ class SolverStateTest : public ::testing::Test {
         EigenOptions options = which.options;
         std::int64_t seen = 0;
         std::int64_t last = 0;
-        // On a busy machine the filter also reports within an iteration; these events are ignored.
+        // If products are slow, the filter also reports within an iteration: ignores such events.
         options.keep_going = [&](const IterationEvent& event) {
             seen += std::exchange(last, event.iteration) != event.iteration ? 1 : 0;
             return seen < reports;
@@ -181,11 +181,11 @@ TYPED_TEST(SolverStateTest, ResumesWhereItEnded) {
     }
 }
 
-/// Interrupted repeatedly, each time a little later.
+/// Interrupts a solve again and again, each time after 2 to 4 reports.
 TYPED_TEST(SolverStateTest, ResumesFromAStateOfAResumedRun) {
     using T = TypeParam;
     if (!std::is_same_v<T, double>) {
-        GTEST_SKIP() << "double will do";
+        GTEST_SKIP() << "tested in double only";
     }
     for (const Case& which : cases()) {
         SCOPED_TRACE(which.name);
@@ -279,7 +279,7 @@ class SavedAgainTest : public SolverStateTest<double> {
             const int dropped = drops_p(first) && name == "basis" ? number(first, "p") : 0;
             ASSERT_EQ(block.cols - dropped, other->second.cols);
             if (other->second.cols > 0) {
-                // Orthonormalised again: the same space up to rounding.
+                // A restored block is orthonormalised again: its space is the same up to rounding.
                 EXPECT_LE(distance(other->second, block), 1e-11);
             }
         }
@@ -348,7 +348,8 @@ class SavedAgainTest : public SolverStateTest<double> {
     }
 };
 
-/// A solve without steps restores a state and saves it again: every field must be the same.
+/// A solve of at most one iteration restores a state and saves it again: every field must be the
+/// same.
 TEST_F(SavedAgainTest, EveryFieldIsAsItWas) {
     for (const Case& which : cases()) {
         EveryState states;
@@ -356,7 +357,7 @@ TEST_F(SavedAgainTest, EveryFieldIsAsItWas) {
         ASSERT_GT(states.all.size(), 1u) << which.name;
         const std::size_t last = states.all.size() - 1;
         std::vector<std::size_t> places{last / 3, 2 * last / 3, last};
-        // A solve out of iterations also ends between two Ritz procedures.
+        // A solve out of iterations may also end between two Ritz procedures.
         for (const std::int64_t part : {3, 2}) {
             Case cut = which;
             cut.options.max_iterations = std::max<std::int64_t>(1, full.iterations / part);
@@ -379,7 +380,8 @@ TEST_F(SavedAgainTest, EveryFieldIsAsItWas) {
     }
 }
 
-/// Numbers that those solves leave at their initial values, or that later steps hardly need.
+/// Restores numbers that the solves of the test above leave at their initial values, or that later
+/// steps hardly need.
 TEST_F(SavedAgainTest, ChebyshevKeepsItsReachAndItsDoubt) {
     Case which{"chebyshev", {}};
     which.options.method = Method::chebyshev;
@@ -398,8 +400,8 @@ TEST_F(SavedAgainTest, ChebyshevKeepsItsReachAndItsDoubt) {
     compare(which, state, again.all.front());
 }
 
-/// A solve out of iterations also ends between two Ritz procedures. Resumed, it makes the next one
-/// at the step at which a whole solve makes it.
+/// A solve out of iterations may end between two Ritz procedures. The resumed solve makes the next
+/// Ritz procedure at the same step as a solve without interruption.
 TEST_F(SavedAgainTest, RitzProceduresStayAtTheirSteps) {
     for (const Case& which : cases()) {
         if (which.options.method != Method::lanczos) {
@@ -420,7 +422,7 @@ TEST_F(SavedAgainTest, RitzProceduresStayAtTheirSteps) {
     }
 }
 
-/// With meaningless numbers the state is refused or the solver ends regularly: it does not hang or
+/// A state with meaningless numbers is refused, or the solver ends regularly: it does not hang or
 /// access invalid memory.
 TEST(SolverState, SurvivesAnyNumber) {
     Context ctx = test::make_context();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The decision "verified": its rule, number by number, and for every method a search that cannot
-// find a wanted copy by itself.
+// Multiplicity::verified: the rule of this decision, and for every method a search that cannot find
+// a wanted copy by itself.
 #include "solvers/eigen/search/verification.hpp"
 
 #include <array>
@@ -24,14 +24,14 @@
 namespace quiver {
 namespace {
 
-/// The verdict at `gap` beyond a last wanted key of 3.
+/// The verdict on a key that lies `gap` beyond the last wanted key, 3.
 ComplementVerdict verdict_at(double gap, double rho, double threshold, double settled,
                              std::int64_t dimensions) {
     return judge_complement(3, 3 + gap, rho, threshold, settled, dimensions);
 }
 
-/// The bound of the raised tolerance holds the residual exactly. A bound one ulp below it made a
-/// search with the Chebyshev method pass 2^31 times through its loop without a product.
+/// The bound of the raised tolerance is not below the residual, not even by one ulp: a Chebyshev
+/// search would then repeat its loop almost endlessly without a product.
 TEST(LockingTolerance, LocksTheAcceptedResidual) {
     std::mt19937_64 generator = test::make_generator();
     std::uniform_real_distribution<double> mantissa(1, 2);
@@ -66,7 +66,8 @@ TEST(JudgeComplement, AGapMustExceedTheResidualByTheRootOfTheDimension) {
     }
 }
 
-/// However small the residual is, a gap within the tolerance shows nothing before it is settled.
+/// However small the residual is, a gap below the threshold decides nothing until the residual is
+/// settled.
 TEST(JudgeComplement, AGapMustExceedTheThreshold) {
     constexpr double threshold = 1e-6;
     constexpr double settled = 1e-15;
@@ -77,7 +78,7 @@ TEST(JudgeComplement, AGapMustExceedTheThreshold) {
     EXPECT_EQ(verdict_at(-2 * threshold, rho, threshold, settled, 100), ComplementVerdict::open);
 }
 
-/// A settled residual decides on all sides of the resolution threshold + rho.
+/// A settled residual decides for every gap; the limits of `tied` are +-(threshold + rho).
 TEST(JudgeComplement, ASettledResidualDecides) {
     constexpr double threshold = 1e-6;
     for (const double rho : {0.0, 1e-8, 1e-6}) {
@@ -95,7 +96,7 @@ TEST(JudgeComplement, ASettledResidualDecides) {
     }
 }
 
-/// A gap of 1 with these numbers is outside; one number that is not finite leaves it open.
+/// A gap of 1 with finite numbers is outside; one number that is not finite leaves it open.
 TEST(JudgeComplement, NumbersThatAreNotFiniteDecideNothing) {
     enum : std::size_t { last, theta, rho, threshold, settled, numbers };
     const std::array<double, numbers> finite{3, 4, 1e-13, 1e-9, 1e-12};
@@ -250,7 +251,8 @@ TYPED_TEST(MissingCopyTest, OnlyTheSearchOfTheComplementFindsIt) {
         EXPECT_EQ(alone.multiplicity, Multiplicity::unverified);
         EXPECT_FALSE(alone.converged);
         if (search.options.window) {
-            // The result also holds what the first step of the verification has added.
+            // The result also has pairs that the first step of the verification has added, so only
+            // the number of pairs before it is checked.
             EXPECT_EQ(found, static_cast<int>(search.without.size()));
         } else {
             this->expect_values(alone, search.without);
@@ -263,7 +265,7 @@ TYPED_TEST(MissingCopyTest, OnlyTheSearchOfTheComplementFindsIt) {
     }
 }
 
-/// The same for candidates from the caller.
+/// The verification also completes candidates of the caller.
 TYPED_TEST(MissingCopyTest, CandidatesThatMissACopyAreCompleted) {
     using T = TypeParam;
     SparseMatrix<T> a = this->matrix(1, false);
@@ -286,7 +288,7 @@ TYPED_TEST(MissingCopyTest, CandidatesThatMissACopyAreCompleted) {
 
 /// If nothing is missing and the guard vectors have converged, the verifying filter damps fresh
 /// columns to half of the limit, so that the first attempt succeeds: no sweep of a second attempt
-/// is reported. A filter that is too weak costs only products, and results do not show it.
+/// is reported. A filter that is too weak would only cost products, which results do not show.
 TEST(ChebyshevVerification, NeedsOneAttempt) {
     Context ctx = test::make_context();
     std::vector<double> values;

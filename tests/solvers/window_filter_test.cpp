@@ -23,7 +23,7 @@ namespace {
 template <class T>
 class WindowFilterTest : public ::testing::Test {
   protected:
-    /// All eigenvalues of `spectrum` in the window, which ends in gaps.
+    /// Checks that all eigenvalues of `spectrum` in a window are found. Its ends must lie in gaps.
     EigenResult<T> check(Operator<T>& a, const std::vector<double>& spectrum, double low,
                          double high) {
         EigenOptions options;
@@ -56,7 +56,8 @@ class WindowFilterTest : public ::testing::Test {
 using Scalars = ::testing::Types<float, double, std::complex<float>, std::complex<double>>;
 TYPED_TEST_SUITE(WindowFilterTest, Scalars);
 
-/// The middle of the gap of `spectrum` (sorted) beside or above `value` that is at least as wide.
+/// The middle of the first gap above `value` in the sorted `spectrum` that is at least `least`
+/// wide; `value` if there is none.
 double gap_near(const std::vector<double>& spectrum, double value, double least) {
     for (std::size_t i = 0; i + 1 < spectrum.size(); ++i) {
         if (spectrum[i] >= value && spectrum[i + 1] - spectrum[i] >= least) {
@@ -78,7 +79,7 @@ TYPED_TEST(WindowFilterTest, InsideOfASpectrumEveryCopy) {
     const auto right = this->check(a, spectrum, middle, high);
     EXPECT_EQ(left.eigenvalues.size() + right.eigenvalues.size(), whole.eigenvalues.size());
     EXPECT_GT(left.eigenvalues.size(), 0u);
-    // The estimate is within the statistical error and the error of the smeared ends.
+    // The estimate has a statistical error and an error of the smooth ends of the filter.
     const auto count = static_cast<double>(whole.eigenvalues.size());
     EXPECT_NEAR(whole.expected_count, count, 5 * whole.expected_error + 0.5 * count);
 }
@@ -125,7 +126,7 @@ TYPED_TEST(WindowFilterTest, InvalidInputIsAnInputError) {
     EXPECT_THROW(eigensolve(this->ctx, EigenProblem<TypeParam>{a}, options), InputError);
 }
 
-/// Waits in its products, as a large matrix does, and counts them.
+/// Waits in its products, as slow as those of a large matrix, and counts them.
 class Slow final : public Operator<double> {
   public:
     explicit Slow(Operator<double>& a) : a_(a) {}
@@ -144,8 +145,8 @@ class Slow final : public Operator<double> {
     Operator<double>& a_;
 };
 
-/// Narrow windows take 1000 products for the density of states, and 20000 for each panel of the
-/// filter: the callback is asked within both.
+/// A narrow window takes 1000 products for the density of states, and 20000 for each panel of the
+/// filter: the callback is called during both.
 TEST(WindowFilter, ACallbackEndsTheDensityAndTheFilter) {
     Context ctx = test::make_context();
     SparseMatrix<double> a = test::laplace3d<double>(ctx, 600, 1, 1);

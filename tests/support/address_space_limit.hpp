@@ -9,8 +9,8 @@
 
 namespace quiver::test {
 
-/// Limits the address space: this process can map `bytes` more than it has mapped. Tests ask
-/// address_space_is_vast (sanitizers.hpp) first.
+/// Limits the address space of this process to its present size plus `bytes`. Tests with a
+/// sanitizer cannot use it: see address_space_is_vast (sanitizers.hpp).
 class AddressSpaceLimit {
   public:
     explicit AddressSpaceLimit(rlim_t bytes) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Bounds for the error of computed numbers. Source of the form: LAPACK Working Note 41, and Higham,
-// Accuracy and Stability of Numerical Algorithms, sections 3.1 and 3.6.
+// Bounds for the error of computed sums. Source: LAPACK Working Note 41, and Higham, Accuracy and
+// Stability of Numerical Algorithms, sections 3.1 and 3.6.
 #pragma once
 
 #include <cmath>
@@ -22,8 +22,9 @@ struct WideOf<std::complex<R>> {
 template <class T>
 using wide_t = typename WideOf<std::remove_const_t<T>>::type;
 
-/// |computed - exact| of alpha sum_k a_k b_k + beta c: c eps ((sqrt(k) + 2) |alpha| ||a|| ||b|| +
-/// 2 |beta| |c|), with c = 2 for real and 4 for complex scalars. `products` is ||a|| ||b||.
+/// A bound for the error of alpha sum a_i b_i + beta c with k terms: C eps ((sqrt(k) + 2) |alpha|
+/// ||a|| ||b|| + 2 |beta| |c|), where C is 2 for real and 4 for complex scalars. `products` is
+/// ||a|| ||b||, `old` is |c|.
 template <class T>
 long double sum_bound(std::int64_t k, T alpha, long double products, T beta, long double old) {
     const long double constant = is_complex_v<T> ? 4 : 2;

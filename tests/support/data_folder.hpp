@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Finds the folder of real matrices, if it exists: QUIVER_TEST_DATA, else ../shared/data beside the
-// source. It holds NAME.mtx.gz and NAME.eigs.json.
+// The folder of real matrices: QUIVER_TEST_DATA, else ../shared/data relative to the source tree.
+// It holds NAME.mtx.gz and NAME.eigs.json; it need not exist.
 #pragma once
 
 #include <cstdlib>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Dense algebra for the references of tests, by Eigen. Compiled once (dense_oracle.cpp), because
+// Dense reference algebra for tests, by Eigen. It is compiled once (dense_oracle.cpp), because
 // Eigen's products and decompositions take long to compile.
 #pragma once
 
@@ -26,7 +26,7 @@ double least_singular_value(const Eigen::MatrixXcd& a);
 Eigen::VectorXd eigenvalues(const Eigen::MatrixXd& a);
 Eigen::VectorXd eigenvalues(const Eigen::MatrixXcd& a);
 
-/// The eigenvalues of A x = lambda B x, ascending; B is positive definite.
+/// The eigenvalues of A x = lambda B x, ascending; A is Hermitian, B positive definite.
 Eigen::VectorXd eigenvalues(const Eigen::MatrixXd& a, const Eigen::MatrixXd& b);
 Eigen::VectorXd eigenvalues(const Eigen::MatrixXcd& a, const Eigen::MatrixXcd& b);
 

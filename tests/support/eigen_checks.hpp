@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Checks that every eigensolver's result must pass, by products and sums that are independent of
-// the library.
+// Checks that the result of every eigensolver must pass. They compute products and sums again, with
+// the kernels of the library but without the solver.
 #pragma once
 
 #include <algorithm>
@@ -49,9 +49,10 @@ std::vector<double> fresh_residuals(Context& ctx, Operator<T>& a, const EigenRes
     return {length.begin(), length.end()};
 }
 
-/// Checks that the result is converged and verified, and has the k wanted eigenvalues of `spectrum`
-/// (ascending); residuals within the tolerance, orthonormality up to rounding. `norm` is ||A||; 0:
-/// the largest magnitude of the spectrum.
+/// Checks that the result is converged and verified, that it has the k wanted eigenvalues of
+/// `spectrum` (ascending), that the residuals are within the tolerance, and that the vectors are
+/// orthonormal up to rounding. The bounds use the larger of `norm` and the largest magnitude of the
+/// spectrum as ||A||.
 template <class T>
 void check_pairs(Context& ctx, Operator<T>& a, const EigenResult<T>& result,
                  const std::vector<double>& spectrum, int k, Which which, double norm = 0) {

@@ -8,7 +8,7 @@
 
 namespace quiver::test {
 
-/// Limits the size of files, so that a write fails after a part, as on a full disk.
+/// Limits the size of files, so that a write fails half-way, as on a full disk.
 class FileSizeLimit {
   public:
     explicit FileSizeLimit(rlim_t bytes) {

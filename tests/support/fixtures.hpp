@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Blocks for tests: global values that all ranks know, and their local part in poisoned memory of
-// the place under test with any stride and offset.
+// Blocks for tests. Every rank has the global values, and a block with its own rows in poisoned
+// memory of the place under test, with any stride and offset.
 #pragma once
 
 #include <algorithm>
@@ -33,7 +33,7 @@ inline const std::vector<int>& all_widths() {
     return widths;
 }
 
-/// A NaN with a payload, recognised by its bits.
+/// A NaN with a payload that identifies it.
 template <class T>
 T poison() {
     if constexpr (std::is_same_v<T, float>) {
@@ -52,7 +52,7 @@ bool same_bits(const T& a, const T& b) {
     return std::memcmp(&a, &b, sizeof(T)) == 0;
 }
 
-/// A random number that is neither 0 nor 1.
+/// A fixed coefficient other than 0 and 1.
 template <class T>
 T other_coefficient() {
     if constexpr (is_complex_v<T>) {
@@ -74,8 +74,8 @@ T random_value(std::mt19937_64& generator) {
     }
 }
 
-/// A random number whose real and imaginary parts are integers in [-3, 3]: sums of products are
-/// exact in every order.
+/// A random number whose real and imaginary parts are integers in [-3, 3], so that sums of products
+/// are exact in any order.
 template <class T>
 T integer_value(std::mt19937_64& generator) {
     std::uniform_int_distribution<int> uniform(-3, 3);
@@ -139,7 +139,7 @@ Global<T> poisoned_global(std::int64_t rows, int cols) {
     return Global<T>(rows, cols, [] { return poison<T>(); });
 }
 
-/// Distributes the rows unequally; of several ranks, rank 1 has no rows.
+/// Distributes the rows unequally. If there are several ranks, rank 1 has no rows.
 inline RowMap uneven_map(const Context& ctx, std::int64_t global_rows) {
     std::vector<double> weights;
     weights.reserve(static_cast<std::size_t>(ctx.comm().size()));
@@ -149,7 +149,7 @@ inline RowMap uneven_map(const Context& ctx, std::int64_t global_rows) {
     return RowMap::by_rows(ctx.comm(), global_rows, weights);
 }
 
-/// Elements after each row and before the first.
+/// The number of elements after each row (padding) and before the first row (offset).
 struct Layout {
     int padding = 0;
     int offset = 0;
@@ -159,7 +159,8 @@ inline Layout any_layout(std::mt19937_64& generator) {
     return layouts[generator() % std::size(layouts)];
 }
 
-/// A block in poisoned memory of a place. `expected` mirrors all of it, padding included.
+/// A block in poisoned memory of a place. `mirror_` is the initial content of the memory, padding
+/// included.
 template <class T>
 class TestBlock {
   public:
@@ -190,7 +191,7 @@ class TestBlock {
         : TestBlock(ctx, values, map.first_row(), map.local_rows(), layout, ctx.place()) {}
 
     BlockView<T> view() { return {memory_.template as<T>() + offset_, rows_, cols_, ld_, place_}; }
-    /// A view with the same start and stride, and another width (up to the stride).
+    /// A view with the same start and stride but another width, at most the stride.
     BlockView<T> view(int cols) {
         return {memory_.template as<T>() + offset_, rows_, cols, ld_, place_};
     }
@@ -247,7 +248,7 @@ void expect_same_bits(const Global<T>& actual, const Global<T>& expected) {
                                                      actual.values.size() * sizeof(T)) == 0);
 }
 
-/// Equal as numbers (so -0 is 0): for exact tests.
+/// Compares numbers, so that -0 equals 0.
 template <class T>
 void expect_equal(const Global<T>& actual, const Global<T>& expected) {
     ASSERT_EQ(actual.values.size(), expected.values.size());

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The main() of every test: starts MPI, and makes all ranks agree on failures, so that a failed
-// assertion on one rank fails the test on all ranks and none of them waits for another in the next
-// test.
+// The main() of every test program. After each test the ranks exchange whether it failed: a failed
+// assertion on one rank fails the program on all ranks, and no rank starts the next test early.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -40,7 +39,7 @@ std::uint64_t seed_of_test() {
     return std::hash<std::string>{}(std::string(info->test_suite_name()) + info->name());
 }
 
-/// Prints the seed of a failing test, and makes the test fail on all ranks.
+/// Prints the seed of a failed test, and makes the program fail on all ranks.
 class CollectiveListener : public ::testing::EmptyTestEventListener {
     void OnTestEnd(const ::testing::TestInfo& info) override {
         int failed = info.result()->Failed() ? 1 : 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The states of a solver, kept in host memory.
+// A checkpoint that keeps the state of a solver in host memory.
 #pragma once
 
 #include <functional>

@@ -33,7 +33,7 @@ SparseMatrix<T> diagonal(Context& ctx, const std::vector<double>& values) {
 }
 
 /// The Dirichlet Laplacian on an nx x ny x nz grid; complex scalars get Peierls phases that a
-/// diagonal unitary transformation removes, so that the spectrum stays.
+/// diagonal unitary transformation removes, so that the spectrum is the same.
 template <class T>
 SparseMatrix<T> laplace3d(Context& ctx, int nx, int ny, int nz, const SparseFormat& format = {}) {
     return matrix_from_rows<T>(
@@ -66,7 +66,7 @@ SparseMatrix<T> laplace3d(Context& ctx, int nx, int ny, int nz, const SparseForm
         format);
 }
 
-/// Its eigenvalues, ascending, every copy.
+/// The eigenvalues of laplace3d(), ascending and with multiplicities.
 inline std::vector<double> laplace3d_spectrum(int nx, int ny, int nz) {
     const auto line = [](int n, int i) {
         const double s = std::sin(0.5 * std::numbers::pi * (i + 1) / (n + 1));

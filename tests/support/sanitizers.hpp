@@ -2,7 +2,7 @@
 // Properties of sanitizers that matter to tests.
 #pragma once
 
-// g++ 12 defines macros, clang has __has_feature.
+// clang has __has_feature; g++ 12 defines macros instead.
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 #define QUIVER_TEST_SHADOW_MEMORY
@@ -16,14 +16,16 @@
 
 namespace quiver::test {
 
-/// The address and thread sanitizers reserve more addresses than a limit could leave.
+/// True with the address and thread sanitizers, which reserve more address space than any limit of
+/// a test allows.
 #ifdef QUIVER_TEST_SHADOW_MEMORY
 inline constexpr bool address_space_is_vast = true;
 #else
 inline constexpr bool address_space_is_vast = false;
 #endif
 
-/// clang's thread sanitizer maps a file of half a megabyte as it starts: no file may grow less.
+/// False with clang's thread sanitizer: a program maps a file of half a megabyte when it starts,
+/// and fails under a smaller limit on files.
 #ifdef QUIVER_TEST_SHADOW_FILE
 inline constexpr bool files_may_be_limited = false;
 #else

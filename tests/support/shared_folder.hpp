@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A temporary folder for all ranks of a test.
+// A temporary folder that all ranks of a test share.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace quiver::test {
 
-/// A folder for all ranks; rank 0 creates and removes it.
+/// Rank 0 creates and removes the folder. Constructor and destructor are collective.
 class SharedFolder {
   public:
     explicit SharedFolder(const Comm& comm) : comm_(comm) {

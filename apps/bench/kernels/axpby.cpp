@@ -32,8 +32,8 @@ class AxpbyWorkload final : public Workload {
     AnyBlock output(std::int64_t set) override { return y_.view(set); }
 
     double error(std::int64_t set, std::int64_t calls) override {
-        // After k calls Y = beta^k Y0 + alpha (1 - beta^k) / (1 - beta) X; each call halves the
-        // errors of those before it.
+        // After k calls Y = beta^k Y0 + alpha (1 - beta^k) / (1 - beta) X. Each call halves the
+        // errors of the previous calls.
         const long double decay = std::pow(static_cast<long double>(beta), calls);
         const long double share = alpha * (1 - decay) / (1 - beta);
         const int n = y_.view(set).cols;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// batched-lu, batched-cholesky: a batch of column-major matrices, rows of them in number.
+// batched-lu, batched-cholesky: LU and Cholesky of a batch of `rows` column-major matrices.
 #include "kernels/batched.hpp"
 
 #include <algorithm>
@@ -19,8 +19,8 @@ namespace quiver::apps::bench {
 namespace {
 
 constexpr std::int64_t most_matrices = 1000000;
-/// A batch repeats after this many different matrices, or earlier if these would have too many
-/// elements.
+/// The batch repeats after this many different matrices, or earlier if these would have more than
+/// period_elements elements.
 constexpr std::int64_t period_matrices = 257;
 constexpr std::int64_t period_elements = std::int64_t{1} << 22;
 
@@ -120,7 +120,7 @@ class BatchedWorkload final : public Workload {
     }
     AnyBlock output(std::int64_t set) override { return block(set); }
 
-    /// The backward error of some matrices; checks the status and the finiteness of all.
+    /// Checks the status and the finiteness of all matrices, and the backward error of some.
     double error(std::int64_t set, std::int64_t) override {
         const auto status = status_.get(set * sets_.stride, sets_.rows);
         if (std::any_of(status.begin(), status.end(), [](int each) { return each != 0; })) {
@@ -174,7 +174,8 @@ class BatchedWorkload final : public Workload {
         }
     }
 
-    /// P A - L U or A - L L^H, element by element, against 2 n eps (|L| |U|) of the element.
+    /// Compares every element of P A - L U or A - L L^H with 2 (n + 1) eps (|L| |U|); for complex
+    /// scalars with 8 instead of 2.
     void check_matrix(std::int64_t set, std::int64_t matrix, const T* computed, Worst<T>& worst) {
         const auto at = [n = n_](int i, int j) { return j * n + i; };
         const T* const input = matrices_.data() + matrix % period_ * elements_;
@@ -196,7 +197,8 @@ class BatchedWorkload final : public Workload {
         for (int j = 0; j < n_; ++j) {
             for (int i = 0; i < n_; ++i) {
                 if (cholesky_ && i < j) {
-                    // Our result must leave the other triangle unchanged; rivals may overwrite it.
+                    // Our Cholesky must leave the other triangle unchanged; rivals may overwrite
+                    // it.
                     if (first_pivot_ == 0) {
                         worst.compare(computed[at(i, j)], wide(input[at(i, j)]), 0);
                     }

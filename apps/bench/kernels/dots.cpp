@@ -43,7 +43,7 @@ class DotsWorkload final : public Workload {
             long double x_norm = 0;
             long double y_norm = 0;
             for (std::int64_t p = 0; p < std::min(period, sets_.rows); ++p) {
-                // Row p of the set and every period-th one after it.
+                // The number of rows of the set that are equal to row p.
                 const auto times = repeats(sets_.rows, p);
                 const T x = x_.row(set, p)[j];
                 const T y = y_.row(set, p)[j];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The kernels that are timed; kernel_table.cpp lists them.
+// The timed kernels of each file in this folder; kernel_table.cpp lists them.
 #pragma once
 
 #include <span>
@@ -8,7 +8,6 @@
 
 namespace quiver::apps::bench {
 
-// The kernels of each file.
 std::span<const Kernel* const> tsmttsm_kernels();
 std::span<const Kernel* const> tsmm_kernels();
 std::span<const Kernel* const> tsmm_pair_kernels();

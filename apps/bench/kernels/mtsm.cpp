@@ -40,15 +40,15 @@ void compare_result(std::int64_t k, T computed, const A& a, const X& x, Worst<T>
                   rounding<T>(static_cast<double>(k)) * std::sqrt(a_norm * x_norm));
 }
 
-/// The type of X, Y and the sums for an A of type A.
+/// The type of X, Y and the sums if the elements of the large matrix have type A.
 template <class A>
 using SumOf = std::conditional_t<is_short_v<A>, float, A>;
 template <class A>
 using LargeBlock = std::conditional_t<is_short_v<A>, ShortBlock<A>, PeriodicBlock<A>>;
 
-/// A random X in the type of Y. For an A in half precision or bfloat16, the values of X are
-/// representable in A's type, and a copy in that type serves rivals that need all operands in one
-/// type.
+/// A random X in the type of Y. If A is in half precision or bfloat16, the values of X are
+/// representable in A's type. A copy of X in that type serves rivals whose operands must all have
+/// one type.
 template <class A>
 class SmallOperand {
     using T = SumOf<A>;
@@ -143,7 +143,8 @@ class ByRows final : public Workload {
     SmallOperand<A> x_;
 };
 
-/// The sets of a matrix stored by columns: each line of the block is one column.
+/// The layout of `count` matrices stored by columns: each row of the block is one column of a
+/// matrix.
 Sets sets_of_lines(const Case& c, std::int64_t lines, std::int64_t count) {
     Case each = c;
     each.rows = lines;
@@ -239,7 +240,7 @@ class MtsmKernel final : public Kernel {
                                         : "tsmm-columns";
     }
     const char* formula() const override {
-        return form_ == Form::rows      ? "Y = A X, A: rows x m, of a width: rows x rows"
+        return form_ == Form::rows      ? "Y = A X, A: rows x m (one width: rows x rows)"
                : form_ == Form::columns ? "Y = A X, the same, all stored by columns"
                                         : "Y = X C, all stored by columns";
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// orth-METHOD: X = Q R, Q over X, by each method of block_gram_schmidt.
+// orth-METHOD: X = Q R by each method of block_gram_schmidt; Q overwrites X.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -14,7 +14,7 @@
 namespace quiver::apps::bench {
 namespace {
 
-/// The number of columns of the widest block.
+/// The columns of the widest block: a block needs at least as many rows as columns.
 constexpr std::int64_t fewest_rows = 512;
 
 template <class T>
@@ -36,7 +36,7 @@ class OrthWorkload final : public Workload {
         x_.refill();
         r_product_.assign(static_cast<std::size_t>(sets_.count), SmallMatrix<T>::identity(n_));
     }
-    /// A block that is already orthonormal takes as long as any other.
+    /// Later calls get an orthonormal block, which takes as long as any other.
     void run(std::int64_t set) override {
         const OrthResult<T> result = block_gram_schmidt<T>(
             ctx_, map_, BlockView<const T>(nullptr, sets_.rows, 0, 0, ctx_.place()), x_.view(set),
@@ -55,8 +55,8 @@ class OrthWorkload final : public Workload {
     /// compares some rows of Q R with those of X.
     double error(std::int64_t set, std::int64_t calls) override {
         const SmallMatrix<T>& r = r_product_[static_cast<std::size_t>(set)];
-        // Householder's errors are small relative to the norm of a column, not to an element: the
-        // bound is that of sums as long as a column.
+        // The errors of Householder QR are small relative to the norm of a column, not to an
+        // element. The bound is therefore that of a sum as long as a column.
         const long double factor =
             8 * static_cast<long double>(calls) * rounding<T>(static_cast<double>(sets_.rows));
         const double rows = check_tall<T>(
@@ -84,7 +84,7 @@ class OrthWorkload final : public Workload {
         const std::int64_t count = std::min(period, sets_.rows);
         const std::vector<T> q = to_host<T>(ctx_, x_.view(set).row_range(0, count));
         Worst<T> worst;
-        // The columns of a random block are nearly orthogonal: kappa is a small number.
+        // The bound does not need the condition number: it is small for random blocks.
         const long double bound = 8 * n_ * rounding<T>(static_cast<double>(sets_.rows));
         for (int i = 0; i < n_; ++i) {
             for (int j = 0; j < n_; ++j) {
@@ -106,7 +106,7 @@ class OrthWorkload final : public Workload {
     int n_;
     PeriodicBlock<T> x_;
     OrthOptions options_;
-    /// The product of the R of all calls since the reset.
+    /// The product of the factors R of all calls since the reset.
     std::vector<SmallMatrix<T>> r_product_;
 };
 
@@ -121,7 +121,7 @@ class OrthKernel final : public Kernel {
           products_(products) {}
 
     const char* name() const override { return name_.c_str(); }
-    const char* formula() const override { return "X = Q R, Q over X"; }
+    const char* formula() const override { return "X = Q R, Q overwrites X"; }
     Traffic traffic() const override { return Traffic::scale; }
     Cost cost(const Case& c) const override {
         const int n = c.shape.n;

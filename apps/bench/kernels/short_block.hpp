@@ -20,7 +20,7 @@ decltype(auto) visit_short(Dtype scalar, F&& f) {
                               : f.template operator()<bfloat16_t>();
 }
 
-/// PeriodicBlock of operands.hpp for a type that has no arithmetic.
+/// Like PeriodicBlock (operands.hpp), for a type without arithmetic.
 template <class T>
 class ShortBlock {
   public:
@@ -50,7 +50,7 @@ class ShortBlock {
     BlockView<const T> view(std::int64_t set) {
         return block_.view().row_range(set * sets_.stride, sets_.rows).columns(0, cols_);
     }
-    /// The values of a row of a set.
+    /// Row `row` of a set, rounded to T.
     const float* row(std::int64_t set, std::int64_t row) const {
         return period_.data() + (set * sets_.stride + row) % period * cols_;
     }

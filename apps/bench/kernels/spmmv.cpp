@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// spmmv: Y = A X for the 7-point Laplacian of a grid, or a matrix by name.
+// spmmv: Y = A X for the 7-point Laplacian of a grid, or for the matrix of --matrix.
 #include "kernels/operations/spmmv.hpp"
 
 #include <algorithm>
@@ -35,7 +35,7 @@ CsrRows<T> make_rows(const Context& ctx, const Case& c) {
                        ctx.threads());
 }
 
-/// A copy of the matrix in the format of the rivals.
+/// A copy of the matrix in compressed rows with 32-bit indices, for rivals.
 template <class T>
 class Arrays {
   public:
@@ -126,7 +126,7 @@ class SpmmvWorkload final : public Workload {
     }
 
   private:
-    /// Calls visit(column, value) for each entry of a row, of the stencil or of the file's matrix.
+    /// Calls visit(column, value) for each entry of a row of the stencil or of --matrix.
     template <class Visit>
     void row_entries(std::int64_t row, Visit&& visit) const {
         if (case_.matrix.empty()) {
@@ -173,7 +173,7 @@ class SpmmvKernel final : public Kernel {
         return 2 * scalar * c.shape.n + 7 * (scalar + 4);
     }
     std::int64_t round_rows(std::int64_t rows) const override { return Stencil(rows).rows(); }
-    /// A quarter of the usual size, because the matrix is first built on the host; that is still
+    /// A quarter of the default size, because the matrix is first built on the host. That is still
     /// far above the caches.
     double size_factor() const override { return 0.25; }
     std::unique_ptr<Workload> prepare(Context& ctx, const Case& c,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The grid whose seven-point Laplacian spmmv is timed with (gen:laplace3d).
+// The grid of the seven-point Laplacian (gen:laplace3d) that spmmv multiplies by.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,8 @@ struct Stencil {
     std::int64_t nx = 1;
     std::int64_t nz = 1;
 
-    /// A grid with at most `points` points, and with exactly `points` if they fill such a grid.
+    /// The grid with nx = floor(cbrt(points)), and the largest nz for which it has at most `points`
+    /// points.
     explicit Stencil(std::int64_t points) {
         nx = std::max(static_cast<std::int64_t>(std::cbrt(static_cast<double>(points)) + 1e-6),
                       std::int64_t{1});
@@ -23,7 +24,7 @@ struct Stencil {
     std::int64_t rows() const { return nx * nx * nz; }
     std::int64_t nonzeros() const { return 7 * rows() - 4 * nx * nz - 2 * nx * nx; }
 
-    /// Calls visit(row, value) for the entries of one row.
+    /// Calls visit(column, value) for the entries of one row.
     template <class Visit>
     void row_entries(std::int64_t row, Visit&& visit) const {
         const std::array<std::int64_t, 3> size{nx, nx, nz};

@@ -53,8 +53,8 @@ class TsmmWorkload final : public Workload {
     double error(std::int64_t set, std::int64_t calls) override {
         const auto m = static_cast<int>(c_.view().rows);
         const int n = c_.view().cols;
-        // After k calls Y = b^k Y0 + (1 - b^k) / (1 - b) X C, b = beta; each call halves the errors
-        // of those before it.
+        // After k calls Y = b^k Y0 + (1 - b^k) / (1 - b) X C, b = beta. Each call halves the errors
+        // of the previous calls.
         const long double decay = adds_ ? std::pow(static_cast<long double>(beta_value), calls) : 0;
         const long double share = adds_ ? (1 - decay) / (1 - beta_value) : 1;
         const long double factor = (adds_ ? 2 : 1) * rounding<T>(m);
@@ -78,7 +78,7 @@ class TsmmWorkload final : public Workload {
                               factor * (std::sqrt(x_norm * c_norm) + added));
             }
         };
-        // Limits the reference to about two million multiply-adds.
+        // Limits the reference to about two million multiply-adds, more for very wide shapes.
         constexpr std::int64_t work = std::int64_t{1} << 20;
         const std::int64_t edge =
             std::clamp(work / (std::int64_t{m} * n), std::int64_t{32}, period);

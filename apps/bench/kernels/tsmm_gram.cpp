@@ -68,8 +68,8 @@ class TsmmGramWorkload final : public Workload {
   private:
     static T beta() { return T(real_t<T>(beta_value)); }
 
-    /// After k calls W = b^k W0 + (1 - b^k) / (1 - b) V H, b = beta; each call halves the errors of
-    /// those before it.
+    /// After k calls W = b^k W0 + (1 - b^k) / (1 - b) V H, b = beta. Each call halves the errors of
+    /// the previous calls.
     void exact_row(std::int64_t set, std::int64_t row, std::int64_t calls,
                    std::vector<Wide<T>>& exact, std::vector<long double>& bound) const {
         const long double decay = std::pow(static_cast<long double>(beta_value), calls);

@@ -18,8 +18,8 @@ namespace {
 constexpr long double angle = 1;
 
 /// C = I + U (R - I) U^H with the rotation R in the plane of two orthonormal columns U. Repeated
-/// products with C keep all norms, the powers of C are known, and none of them is the identity.
-/// With one column there is no rotation: C = -1.
+/// products with C keep all norms, the powers of C are known, and no power is the identity. A
+/// single column cannot be rotated: there C = -1.
 template <class T>
 class Rotation {
   public:

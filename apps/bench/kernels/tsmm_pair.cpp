@@ -54,7 +54,7 @@ class TsmmPairWorkload final : public Workload {
         if (rival.gemm() == nullptr) {
             return false;
         }
-        // No gemm works in place: the result goes to a separate block.
+        // No gemm works in place, so the result goes to a separate block.
         if (!product_) {
             product_.emplace(make_block<T>(ctx_, sets_.rows, d_.view().cols));
         }
@@ -72,7 +72,8 @@ class TsmmPairWorkload final : public Workload {
     double error(std::int64_t set, std::int64_t calls) override {
         const auto m = static_cast<int>(c_.view().rows);
         const int n = c_.view().cols;
-        // After 80 calls further ones change the result by less than a long double resolves.
+        // After 80 calls, further calls change the result by less than the resolution of long
+        // double.
         const std::int64_t steps = apart_ ? 1 : std::min<std::int64_t>(calls, 80);
         long double c_norm = 0;
         for (const T& value : c_host_) {
@@ -108,7 +109,7 @@ class TsmmPairWorkload final : public Workload {
                 }
                 std::swap(now, next);
             }
-            // |Y| <= 2 |x| |C| + |y0|, and each call halves the errors of those before it.
+            // |Y| <= 2 |x| |C| + |y0|, and each call halves the errors of the previous calls.
             const long double bound =
                 2 * rounding<T>(m + n) * (2 * std::sqrt(x_norm * c_norm) + std::sqrt(y_norm) / 2);
             for (int j = 0; j < n; ++j) {

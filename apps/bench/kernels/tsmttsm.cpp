@@ -89,7 +89,7 @@ class TsmttsmWorkload final : public Workload {
                         std::vector<long double>(static_cast<std::size_t>(m)),
                         std::vector<long double>(static_cast<std::size_t>(n))};
         for (std::int64_t p = 0; p < std::min(period, sets_.rows); ++p) {
-            // Row p of the set and every period-th one after it.
+            // The number of rows of the set that are equal to row p.
             const auto times = repeats(sets_.rows, p);
             const T* x = x_.row(set, p);
             const T* y_row = y().row(set, p);
@@ -116,7 +116,7 @@ class TsmttsmWorkload final : public Workload {
     std::optional<PeriodicBlock<T>> y_;
     std::optional<PeriodicBlock<real_t<T>>> w_;
     BlockVector<T> result_;
-    /// The reference of each set: all libraries are compared with the same sums.
+    /// The reference of each set. All libraries are compared with the same sums.
     std::map<std::int64_t, Reference> references_;
 };
 

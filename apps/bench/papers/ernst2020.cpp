@@ -12,7 +12,7 @@ namespace {
 constexpr int widest = 64;
 /// Below this width the paper measured its kernels near the roofline.
 constexpr int wide = 32;
-/// Widths of the sweep over rows (figure 19 names two, one of them 4).
+/// Widths of the sweep over rows. Figure 19 shows two widths, one of which is 4.
 constexpr int sweep_widths[] = {4, 32};
 constexpr double sweep_rows[] = {1e3, 3e3, 1e4, 3e4, 1e5, 3e5, 1e6, 3e6, 1e7, 3e7, 1e8};
 
@@ -30,8 +30,8 @@ const Result* find(const Session& session, const Case& c) {
     return nullptr;
 }
 
-/// The least percentage of the roofline over widths `first` to `last`, of our results or a rival's,
-/// and the number of results; "not run" without results.
+/// The least percentage of the roofline over the widths `first` to `last`, of our results or of the
+/// rivals', with the number of results unless all widths have one; "not run" without results.
 std::string least_percent(const Session& session, const char* kernel, Dtype scalar, int first,
                           int last, bool ours) {
     double least = 0;
@@ -68,7 +68,7 @@ const char* cublas_in_the_paper(const Figure& figure, Dtype scalar) {
     return scalar == Dtype::d ? "\"very well\" (section 6.4)" : "\"strong drop\" (section 6.4)";
 }
 
-/// Rows per second at `rows` over those at the largest number of rows, in percent.
+/// Bytes per second at `rows` over those at the largest number of rows, in percent.
 std::optional<double> ramp(const Session& session, int width, double rows) {
     Case c{find_kernel("tsmttsm"), Dtype::d, {width, width}, static_cast<std::int64_t>(rows)};
     const Result* const at = find(session, c);
@@ -155,13 +155,14 @@ std::string compare(const Session& session) {
                           100 * found->flops / found->seconds.median / ceilings.flops(Dtype::d)));
     for (const int width : sweep_widths) {
         for (const double rows : {1e4, 1e5, 1e6}) {
-            text += paper_line(
-                "figure 19",
-                fmt::format("tsmttsm d, width {}, speed at {:g} rows of the longest", width, rows),
-                rows > 1e5   ? "near 100% of no reduction"
-                : rows > 1e4 ? ""
-                             : "over 90% of no reduction",
-                shown(ramp(session, width, rows), "%"));
+            text +=
+                paper_line("figure 19",
+                           fmt::format("tsmttsm d, width {}, speed at {:g} rows / longest block's",
+                                       width, rows),
+                           rows > 1e5   ? "near 100% of no reduction"
+                           : rows > 1e4 ? ""
+                                        : "over 90% of no reduction",
+                           shown(ramp(session, width, rows), "%"));
         }
     }
     return text +

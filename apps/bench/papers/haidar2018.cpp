@@ -11,10 +11,10 @@ namespace quiver::apps::bench {
 namespace {
 
 /// Largest order of LU and of the small Cholesky factorisations: orders 2, 4, ..., in batches of
-/// "hundreds of thousands".
+/// small_batch matrices (the paper has "hundreds of thousands").
 constexpr int largest_small = 32;
 constexpr std::int64_t small_batch = 200000;
-/// Least order of Cholesky with panels: orders 64, 128, ..., in batches that fill the operands.
+/// Orders of Cholesky with panels: 64, 128, ..., 512, in batches as large as the operands allow.
 constexpr int least_large = 64;
 constexpr int largest_large = 512;
 
@@ -90,7 +90,7 @@ std::string compare(const Session& session) {
     text += paper_line("figure 2b", "Cholesky d, n = 512", "",
                        speed_text(session, of(cholesky, largest_large, largest_large)));
     return text +
-           "  Here: mean, least to largest. The paper's bound of Cholesky is ib bandwidth / 4 "
+           "  Here: mean, least to largest. The paper bounds Cholesky by ib bandwidth / 4 "
            "flops a second with\n  panels of ib = 8 columns.\n";
 }
 

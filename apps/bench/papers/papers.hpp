@@ -15,10 +15,10 @@ namespace quiver::apps::bench {
 struct Paper {
     /// The name on the command line.
     const char* name;
-    /// The cases of the paper. Omits cases with more than sixteen times `operand_bytes`, but never
-    /// the first.
+    /// The cases of the paper. Omits cases that move more than sixteen times `operand_bytes`,
+    /// except the first case.
     std::vector<Case> (*cases)(double operand_bytes);
-    /// One line for each published number and our own.
+    /// A table with one line for each published number and ours.
     std::string (*compare)(const Session& session);
 };
 
@@ -31,21 +31,22 @@ const Paper& haidar2018();
 std::string paper_line(const char* figure, const std::string& what, const std::string& paper,
                        const std::string& ours);
 
-/// Adds the case unless it takes more than sixteen times the operands and is not the first.
+/// Appends the case if it moves at most sixteen times `operand_bytes` or is the first one.
 void add_affordable(std::vector<Case>& cases, const Case& c, double operand_bytes);
 
-/// Mean, least and largest value of some results.
+/// Mean, least and largest value of `count` results.
 struct Spread {
     double mean = 0, least = 0, largest = 0;
     int count = 0;
 };
 using Keep = std::function<bool(const Case&)>;
-/// The spread of our percentages of the roofline, and of the rivals' times over ours with the
-/// geometric mean.
+/// The spread of our percentages of the roofline; nothing without results.
 std::optional<Spread> percents_of(const Session& session, const Keep& keep);
+/// The spread of the rivals' times over ours, with the geometric mean; nothing without results.
 std::optional<Spread> ratios_of(const Session& session, const Keep& keep);
 
-/// "95%, 90 to 98% of 12" and "1.50, 1.10 to 3.20 of 12" (results), or "not run".
+/// Mean, least to largest, and number of results: "95%, 90 to 98% of 12" and "1.50, 1.10 to 3.20 of
+/// 12"; or "not run".
 std::string percents_text(const std::optional<Spread>& spread);
 std::string ratios_text(const std::optional<Spread>& spread);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tang, Komatsu, Sato, Kobayashi, IJNC 11(2), 2021: half precision in, float out; figures 12 and
-// 14 to 16.
+// Tang, Komatsu, Sato, Kobayashi, IJNC 11(2), 2021: products of half precision with results in
+// float; figures 12 and 14 to 16.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -11,7 +11,8 @@ namespace quiver::apps::bench {
 namespace {
 
 constexpr int widest = 32;
-/// Rows of the sweep over widths; of figure 12 (powers of two); of tsmm in figures 16a and 16b.
+/// Numbers of rows: of the sweep over widths; of figure 12 (two to these powers); of tsmm in
+/// figures 16a and 16b.
 constexpr std::int64_t tall_rows = std::int64_t{1} << 23;
 constexpr int least_power = 14;
 constexpr int largest_power = 22;
@@ -36,7 +37,8 @@ std::vector<Case> cases(double operand_bytes) {
     return cases;
 }
 
-/// The percentage of a rival's joules per call that our call saves, where both were measured.
+/// The percentage of a rival's joules per call that our call saves, over the cases where both were
+/// measured.
 std::optional<Spread> saved_energy(const Session& session, const Keep& keep) {
     std::optional<Spread> saved;
     int count = 0;

@@ -10,7 +10,7 @@ namespace {
 /// TSM2R (all stored by columns): sizes of the square matrices, and columns of the narrow one.
 constexpr std::int64_t tsm2r_sizes[] = {10240, 20480, 30720, 40960};
 constexpr int tsm2r_columns[] = {2, 4, 8, 16};
-/// Figure 12: rows and widths of A that is not square, n = 16.
+/// Figure 12: rows and columns of an A that is not square, n = 16.
 constexpr std::int64_t flat_rows = 15360;
 constexpr int flat_widths[] = {7680, 3840, 1920};
 /// TSM2L: rows of the tall block, and widths.

@@ -58,8 +58,8 @@ class CuBlas final : public Rival, public Gemm, public MixedGemm, public Batched
     }
 
   private:
-    /// Runs a first product: cuBLAS loads its kernels then, and the first timed product would look
-    /// slow.
+    /// Multiplies once in each type, because cuBLAS loads its kernels at the first product.
+    /// Otherwise the first timed product would look slow.
     void warm_up(Context& ctx) {
         const Scratch scratch = ctx.scratch(MemoryKind::device, 16);
         const auto multiply_one = [&](auto zero) {
@@ -96,8 +96,7 @@ class CuBlas final : public Rival, public Gemm, public MixedGemm, public Batched
 
     /// A row-major array is the column-major array of the transpose. C = A B is C^T = B^T A^T: the
     /// same arrays in the other order. C = A^H B is C^T = B^T conj(A), and conj(A) is the adjoint
-    /// of the column-major array of A. The result is C in row-major order, as this library stores
-    /// it.
+    /// of the column-major array of A. The result is C in row-major order, which is our order.
     template <class V, class Function, class T>
     void multiply(Function* gemm, const GemmCall<T>& call) {
         // cuBLAS expects a cuDoubleComplex at a multiple of 16 bytes.
@@ -139,7 +138,8 @@ class CuBlas final : public Rival, public Gemm, public MixedGemm, public Batched
     decltype(cublasSgemm_v2)* sgemm_ = library_.find<decltype(cublasSgemm_v2)>("cublasSgemm_v2");
     decltype(cublasDgemm_v2)* dgemm_ = library_.find<decltype(cublasDgemm_v2)>("cublasDgemm_v2");
     decltype(cublasCgemm_v2)* cgemm_ = library_.find<decltype(cublasCgemm_v2)>("cublasCgemm_v2");
-    // The C function's type, because C++ overloads the name for older compute types.
+    // The type of the C function is written out, because the C++ header overloads its name for
+    // older compute types.
     using GemmEx = cublasStatus_t(cublasHandle_t, cublasOperation_t, cublasOperation_t, int, int,
                                   int, const void*, const void*, cudaDataType, int, const void*,
                                   cudaDataType, int, const void*, void*, cudaDataType, int,

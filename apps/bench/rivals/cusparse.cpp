@@ -14,8 +14,8 @@
 namespace quiver::apps::bench {
 namespace {
 
-/// The fastest algorithm depends on the width. The rival times a few calls of each and uses the
-/// best.
+/// The fastest algorithm depends on the width, so the rival times a few calls of each and keeps the
+/// fastest.
 constexpr cusparseSpMMAlg_t algorithms[] = {CUSPARSE_SPMM_CSR_ALG1, CUSPARSE_SPMM_CSR_ALG2,
                                             CUSPARSE_SPMM_CSR_ALG3};
 constexpr int trial_calls = 5;
@@ -61,8 +61,8 @@ class CuSparse final : public Rival, public Spmm {
         }
     }
 
-    /// The first product of a matrix, which is not timed, prepares the library's data for that
-    /// matrix.
+    /// The first product with a matrix is a warm-up call: it chooses the algorithm and prepares the
+    /// library's data for that matrix.
     template <class T>
     void multiply(const SpmmCall<T>& call, cudaDataType type) {
         alignas(16) const T one(1);  // the alignment of cuDoubleComplex
@@ -167,7 +167,7 @@ class CuSparse final : public Rival, public Spmm {
     cusparseDnMatDescr_t y_ = nullptr;
     const void* values_ = nullptr;
     int cols_ = 0;
-    /// The fastest algorithm for this matrix and width, and the data that it has prepared.
+    /// The fastest algorithm for this matrix and width, and its prepared data.
     cusparseSpMMAlg_t algorithm_ = CUSPARSE_SPMM_CSR_ALG2;
     Buffer buffer_;
 };

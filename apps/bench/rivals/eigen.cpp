@@ -49,8 +49,8 @@ std::unique_ptr<Rival> make_eigen(Context& ctx) {
                                         make_eigen_qr_baseline(), make_eigen_spmm_baseline(), "");
 #else
     throw UnsupportedError(
-        "--rivals eigen: this processor lacks the instructions that it is compiled for (AVX2, or "
-        "AVX-512 of the machine that built it); configure the build on this machine");
+        "--rivals eigen: this processor lacks the instructions that Eigen was compiled for (AVX2, "
+        "or AVX-512 of the machine that built it); configure the build on this machine");
 #endif
 }
 

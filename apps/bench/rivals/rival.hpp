@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Other libraries, which get the same operands as ours in the same run.
+// Libraries that are compared with ours in the same run on the same operands.
 #pragma once
 
 #include <complex>
@@ -12,8 +12,9 @@
 
 namespace quiver::apps::bench {
 
-/// C = alpha A B + beta C, or with A^H instead of A, all row-major: the general products that
-/// correspond to our products of tall & skinny matrices. Every dimension and stride fits in an int.
+/// C = alpha A B + beta C, or with A^H instead of A, all row-major: the general product that
+/// corresponds to our products of tall & skinny matrices. Every dimension and stride fits in an
+/// int.
 template <class T>
 struct GemmCall {
     bool adjoint;
@@ -70,8 +71,8 @@ class Spmm {
 };
 
 /// Factors `count` column-major n x n matrices (ld = n) at the addresses in `pointers`, in place.
-/// pivots (count x n, from 1) is null for Cholesky of the lower triangles. All arrays are in the
-/// Context's place.
+/// `pivots` (count x n, numbered from 1) is null for Cholesky, which factors the lower triangles.
+/// All arrays are in the Context's place.
 template <class T>
 struct BatchedCall {
     int n;
@@ -106,7 +107,7 @@ class Qr {
     virtual void run(const QrCall<std::complex<double>>& call) = 0;
 };
 
-/// A library and its operations; null for an operation that it lacks.
+/// A library and its operations. The functions return null for an operation that it lacks.
 class Rival {
   public:
     virtual ~Rival() = default;
@@ -123,7 +124,7 @@ class Rival {
 
 using Rivals = std::vector<std::unique_ptr<Rival>>;
 
-/// The rivals of a list such as "openblas,eigen", with as many threads as the Context, on its
+/// The rivals of a list such as "openblas,eigen". They use as many threads as the Context, and its
 /// stream. Throws InputError for an unknown name or a library for the other place, and
 /// UnsupportedError for a library that this build or machine lacks.
 Rivals make_rivals(Context& ctx, const std::string& list);
@@ -131,7 +132,7 @@ Rivals make_rivals(Context& ctx, const std::string& list);
 /// Throws InputError for an unknown name; an empty list is allowed.
 void check_rivals(const std::string& list);
 
-// One file for each. A build without the library uses the file *_none.cpp instead.
+// Each function has its own file. A build without the library uses a file *_none.cpp instead.
 std::unique_ptr<Rival> make_cublas(Context& ctx);
 std::unique_ptr<Rival> make_cusparse(Context& ctx);
 std::unique_ptr<Rival> make_cusolver(Context& ctx);

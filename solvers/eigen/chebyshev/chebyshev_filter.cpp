@@ -53,7 +53,8 @@ template <class T>
 template <class Panel>
 void ChebyshevFilter<T>::by_panels(BlockView<T> x, Panel&& panel,
                                    const std::function<bool()>& go_on) {
-    // Panels have equal widths where possible; on the host all but the last fill cache lines.
+    // On a device panels have nearly equal widths; on the host all but the last have the full width
+    // and fill cache lines.
     const int panels = (x.cols + width_ - 1) / width_;
     const bool whole = ctx_.place() == Place::host;
     for (int i = 0; i < panels && (i == 0 || !go_on || go_on()); ++i) {
@@ -78,7 +79,7 @@ void ChebyshevFilter<T>::apply_series(BlockView<T> x, const ChebyshevInterval& i
         x, [&](BlockView<T> panel) { apply_series_panel(panel, interval, series, go_on); }, go_on);
 }
 
-/// The two last blocks of a recurrence, with the checksums that travel with them.
+/// The last two blocks of a recurrence, with the checksums that travel with them.
 template <class T>
 struct ChebyshevFilter<T>::Pair {
     BlockView<T> now, before;

@@ -13,8 +13,8 @@
 namespace quiver {
 
 /// The interval [low, high] that the polynomial p(t) = T_d((t - c) / e) / T_d((one - c) / e) damps;
-/// c and e are the centre and half the width of the interval. `one` lies outside; p is 1 there, at
-/// most 1 / T_d((one - c) / e) inside the interval, and grows with the distance from it.
+/// c and e are the centre and half the width of the interval. `one` lies outside; p is 1 there, |p|
+/// is at most 1 / |T_d((one - c) / e)| inside the interval, and grows with the distance from it.
 struct ChebyshevInterval {
     double low = 0;
     double high = 0;
@@ -22,7 +22,8 @@ struct ChebyshevInterval {
 
     double centre() const { return low + (high - low) / 2; }
     double half_width() const { return (high - low) / 2; }
-    /// log T_d(t) / d for large d: acosh |(t - c) / e|, 0 within the interval.
+    /// The limit of log |T_d(t)| / d for large d at t = (value - c) / e: acosh |t|, and 0 within
+    /// the interval.
     double rate(double value) const;
     /// The smallest degree with T_d((value - c) / e) >= `growth`, but at most most_degree.
     int degree_for(double value, double growth, int most_degree) const;
@@ -37,9 +38,10 @@ template <class T>
 int default_panel(Place place);
 
 /// Applies Chebyshev polynomials of an operator to a block, in panels of at most `width` columns.
-/// The checksums of an operator with checks travel with the blocks of the recurrence. If such an
-/// operator repairs faults and reports a lost product, the recurrence of the panel runs again, with
-/// copies that let the operator repair each product: one more all-reduce for each panel.
+/// If the operator checks its products, their checksums travel with the blocks of the recurrence.
+/// If it also repairs faults, one more all-reduce for each panel tells whether a product was lost.
+/// In that case the recurrence of the panel runs again, with copies that let the operator repair
+/// each product.
 template <class T>
 class ChebyshevFilter {
   public:

@@ -25,18 +25,21 @@ constexpr int least_degree = 6;
 /// from which it damps.
 constexpr int most_first_degree = 24;
 constexpr int first_ritz_value = 2;
+/// The degree of one piece of a verification filter is at most the number of block products so far,
+/// clamped to these bounds.
 constexpr std::int64_t least_patience = 100;
 constexpr std::int64_t most_patience = 4000;
+/// Maximal number of pieces of a verification filter.
 constexpr int max_pieces = 8;
-/// Sweeps for the guard vectors between two attempts to verify.
+/// Maximal number of sweeps for the guard vectors between two attempts to verify.
 constexpr int max_polishes = 4;
 /// Growth limit of the first sweeps.
 constexpr double first_growth = 1e3;
 /// Residuals up to this many times the spread of the Ritz values are normal; larger ones indicate
 /// that copies of one eigenvalue fill the subspace.
 constexpr double clustered = 4;
-/// Number of fresh columns of a verification, and the length below which a filtered column shows
-/// that nothing is missing.
+/// Number of fresh columns of a verification, and the length below which filtered columns show that
+/// nothing is missing.
 constexpr int fresh_columns = 8;
 constexpr double short_column = 0.05;
 /// If this many sweeps in a row do not halve the residual of the slowest pair, it stagnates.
@@ -183,7 +186,7 @@ class ChebyshevSubspace : public VerifiedSearch<T> {
                      any ? block_.residual(converged) / block_.norm() : 0, stage);
     }
 
-    /// The key from which to damp: usually the last Ritz value. That value is no guide if the whole
+    /// The key from which to damp: usually the last Ritz value. That value is useless if the whole
     /// block is close to one eigenvalue with many copies: with a component phi of eigenvectors at
     /// distance D, the Ritz values spread by only phi^2 D while the residuals are phi D.
     double damp_from() const {
@@ -260,7 +263,7 @@ class ChebyshevSubspace : public VerifiedSearch<T> {
         return targets_ <= 0;
     }
 
-    /// A sweep for the pairs that are missing, or a larger tolerance if they stagnate.
+    /// Makes a sweep for the missing pairs, or raises the tolerance if they stagnate.
     void extend() override {
         if (stagnates(targets_)) {
             this->accept(worst_residual(targets_));
@@ -339,7 +342,7 @@ class ChebyshevSubspace : public VerifiedSearch<T> {
 
     int columns() const { return block_.locked() + block_.active(); }
 
-    /// Filters fresh columns with p(cut) = 1; returns true if nothing is left of them.
+    /// Filters fresh columns with p(cut) = 1; returns true if they show that nothing is missing.
     bool fresh_columns_vanish(double cut) {
         // Deflate the guard vectors whose component along eigenvectors below the cut is at most 1 /
         // sqrt(2 columns).
@@ -357,8 +360,8 @@ class ChebyshevSubspace : public VerifiedSearch<T> {
         const double growth = 2 * length / short_column * doubt_;
         const int patience =
             static_cast<int>(std::clamp<std::int64_t>(iterations_, least_patience, most_patience));
-        // Split the filter into pieces so short that no locked pair grows out of the rounding
-        // noise.
+        // Split the filter into pieces of such low degree that no locked pair grows out of the
+        // rounding noise.
         const int most = range.degree_for(value(block_.locked_key(0)), growth_limit(), patience);
         int pieces = 1;
         int degree = range.degree_for(value(cut), growth, patience);
@@ -390,7 +393,8 @@ class ChebyshevSubspace : public VerifiedSearch<T> {
         if (block_.hidden_length(y, cut) <= short_column) {
             return true;
         }
-        // Let all pairs that may be wanted, at least the copies that were cut off, converge first.
+        // First let all pairs converge that may be wanted, at least further copies of the last
+        // wanted eigenvalue.
         int targets = 1;
         while (targets < block_.active() &&
                block_.key(targets) <= block_.locked_key(k_ - 1) + this->threshold()) {

@@ -56,7 +56,7 @@ class RitzBlock {
     /// and the residuals are ||A x - lambda x||. Throws NumericalError, naming `step`, if products
     /// are not finite or the operator is not Hermitian.
     void rayleigh_ritz(std::int64_t step);
-    /// How many consecutive active pairs, counted from the first, have residuals up to `bound`.
+    /// Number of consecutive active pairs, counted from the first, with residuals up to `bound`.
     int converged_prefix(double bound) const;
     /// Moves the `unfit` active pairs behind the others and returns the number of the others. Keeps
     /// the order within both groups.
@@ -67,8 +67,8 @@ class RitzBlock {
     void refine(std::int64_t step);
     /// True if nothing was locked since the last refine().
     bool refined() const { return refined_; }
-    /// Makes locked pairs active again: those with residuals above `bound`, and those from number
-    /// `most` on. Call rayleigh_ritz() afterwards.
+    /// Makes locked pairs active again: those with residuals above `bound`, and of the others those
+    /// after the first `most`. Call rayleigh_ritz() afterwards.
     void release(double bound, int most);
 
     /// Fresh random columns (I - D D^H) Y with entries of Y in [-1, 1), not scaled; D = [C Q] and

@@ -27,7 +27,7 @@ constexpr int bound_steps = 24;
 constexpr int density_columns = 16;
 constexpr int least_density_products = 32;
 constexpr int most_density_products = 1000;
-/// Width of the window in steps of the filter, and limits of the filter's degree.
+/// The width of the window in steps of the filter, and limits of the filter's degree.
 constexpr double steps_in_window = 6;
 constexpr int least_degree = 16;
 constexpr int most_degree = 20000;
@@ -126,7 +126,7 @@ class WindowFilter : public VerifiedSearch<T> {
         block_->restore(state);
     }
 
-    /// Finds outer bounds of both ends of the spectrum; returns ||A||.
+    /// Finds outer bounds of both ends of the spectrum; returns an estimate of ||A||.
     double find_bounds() {
         const int steps = static_cast<int>(std::min<std::int64_t>(this->dimensions(), bound_steps));
         LanczosBasis<T> basis(this->ctx(), this->problem(), Which::smallest, this->options().seed,
@@ -303,8 +303,7 @@ class WindowFilter : public VerifiedSearch<T> {
     void begin_complement() override { verdict_ = ComplementVerdict::open; }
     ComplementVerdict complement() override { return verdict_; }
 
-    /// Filters fresh columns. If something is left of them, it joins the block, and another sweep
-    /// is needed.
+    /// Filters fresh columns. If they do not vanish, they join the block, and the search continues.
     void extend_complement() override {
         if (whole_space()) {
             verdict_ = ComplementVerdict::outside;
@@ -363,7 +362,7 @@ class WindowFilter : public VerifiedSearch<T> {
     std::vector<double> series_;
     /// The smallest value of the filter in the window.
     double least_inside_ = 1;
-    /// Width of the filter's steps. A pair in the window with a larger residual is a mixture of
+    /// The width of the filter's steps. A pair in the window with a larger residual is a mixture of
     /// eigenvectors beside the window.
     double step_ = 0;
     int columns_ = 0;

@@ -113,8 +113,8 @@ class DenseSearch : public VerifiedSearch<T> {
         }
     }
 
-    /// Orthonormal bases of the constraints C, and of B C, which the residuals of P^H A P x do not
-    /// count.
+    /// Makes orthonormal bases of the constraints C and of B C; residuals omit their components
+    /// along B C.
     void take_constraint_columns() {
         const BlockView<const T> given = this->problem().constraints;
         const RowMap& map = this->problem().a.row_map();
@@ -308,7 +308,7 @@ class DenseSearch : public VerifiedSearch<T> {
         }
     }
 
-    /// R = A X - B X Lambda, scaled so that squares fit.
+    /// R = A X - B X Lambda, scaled so that squares neither overflow nor underflow.
     void refine_pairs() override {
         pairs_.clear();
         const BlockView<const T> x = std::as_const(vectors_).view();

@@ -33,7 +33,7 @@ void add(SmallMatrix<W>& y, double alpha, const SmallMatrix<W>& x) {
     }
 }
 
-/// The largest sum of the sizes of a row: at least the 2-norm of a Hermitian matrix.
+/// The largest sum of |a_ij| over a row: an upper bound of the 2-norm of a Hermitian matrix.
 template <class W>
 double largest_row_sum(const SmallMatrix<W>& a) {
     double largest = 0;
@@ -98,7 +98,7 @@ bool DensePencil<W>::reduce_to_standard() {
     const int type = 1;
     lapack_->reduce(&type, "L", &n_, a_.data(), &n_, b_.data(), &n_, &info, 1);
     require_success(info, "the reduction by B");
-    for (int i = 0; i < n_; ++i) {  // LAPACK has written the upper triangle of rows only
+    for (int i = 0; i < n_; ++i) {  // LAPACK has written only the upper triangle
         for (int j = 0; j < i; ++j) {
             a_(i, j) = conjugate(a_(j, i));
         }
@@ -107,7 +107,7 @@ bool DensePencil<W>::reduce_to_standard() {
 }
 
 /// C = P C P + s Y Y^H with P = I - Y Y^H, where Y is an orthonormal basis of R times the
-/// constraints: its dimensions have the eigenvalue s, which is above all others.
+/// constraints. The columns of Y are eigenvectors for s, which is above all other eigenvalues.
 template <class W>
 void DensePencil<W>::project(const SmallMatrix<W>& constraints) {
     SmallMatrix<W> y = constraints;
@@ -122,7 +122,8 @@ void DensePencil<W>::project(const SmallMatrix<W>& constraints) {
     }
     y = orthonormal_columns(y, 0.0);
     if (y.cols() < constraints.cols()) {
-        throw NumericalError("dense: the constraint vectors are linearly dependent with B");
+        throw NumericalError(
+            "dense: the constraint vectors are linearly dependent in the inner product of B");
     }
     const double shift = 2 * largest_row_sum(a_) + 1;
     const SmallMatrix<W> cy = product(a_, y);

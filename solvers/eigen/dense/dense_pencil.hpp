@@ -19,11 +19,11 @@ class DensePencil {
     /// Uses Eigen if `lapack` is not available. Takes n x n matrices; an empty B means B = I.
     DensePencil(const Lapack& lapack, int threads, SmallMatrix<W> a, SmallMatrix<W> b);
 
-    /// Computes all eigenvalues; those of constrained dimensions follow the others. The columns of
-    /// `constraints`, n x c, are linearly independent. False if B is not positive definite. Throws
-    /// NumericalError if the iteration of an eigensolver fails.
+    /// Computes all eigenvalues except those of constrained dimensions. The columns of
+    /// `constraints`, n x c, must be linearly independent. Returns false if B is not positive
+    /// definite. Throws NumericalError if the iteration of an eigensolver fails.
     bool solve(const SmallMatrix<W>& constraints);
-    /// Ascending, without the constrained dimensions.
+    /// All eigenvalues, ascending, without the constrained dimensions.
     const std::vector<double>& values() const { return values_; }
     /// The B-orthonormal eigenvectors of values()[order[j]], n x order.size().
     SmallMatrix<W> vectors(std::span<const int> order);
@@ -38,7 +38,7 @@ class DensePencil {
     const LapackRoutines<W>* lapack_;
     /// The reduced matrix, then the reflectors of its tridiagonal form.
     SmallMatrix<W> a_;
-    /// B, then R of B = R^H R in its upper triangle.
+    /// B, then R of B = R^H R in its upper triangle (R^-1 if Eigen computes).
     SmallMatrix<W> b_;
     std::vector<double> values_;
     std::vector<W> tau_;

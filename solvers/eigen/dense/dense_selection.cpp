@@ -40,7 +40,7 @@ PairChoice select_pairs(const std::vector<double>& values, const EigenOptions& o
                         double rounding) {
     PairChoice choice{{}, std::numeric_limits<double>::infinity()};
     if (options.window) {
-        // All copies of an eigenvalue at an end are inside, however they are rounded.
+        // All copies of an eigenvalue at an end of the window are inside, however they are rounded.
         const double slack = rounding * std::max(std::abs(values.front()), std::abs(values.back()));
         for (std::size_t i = 0; i < values.size(); ++i) {
             if (values[i] >= options.window->low - slack &&
@@ -52,7 +52,7 @@ PairChoice select_pairs(const std::vector<double>& values, const EigenOptions& o
     }
     const auto k = static_cast<std::size_t>(options.k);
     if (which == Which::both_ends) {
-        // By position: equal values at the cut are different pairs, each of which belongs to one
+        // Select by position: equal values at the cut are different pairs, and each belongs to one
         // end.
         const std::size_t low = k / 2;
         const std::size_t high = values.size() - (k - low);

@@ -12,13 +12,13 @@ namespace quiver {
 struct PairChoice {
     /// Ascending indices of the selected values.
     std::vector<int> indices;
-    /// How much farther the next eigenvalue is than the last selected one, in the order in which
-    /// they are wanted; infinity if none is left, or with a window.
+    /// The difference of the keys of the last selected eigenvalue and the next one, in the order in
+    /// which they are wanted; infinity if no eigenvalue is left, or with a window.
     double distance = 0;
 };
 
-/// The options with which a method that selects from a spectrum passes the checks of all methods,
-/// which know one end, a target or a window.
+/// The options with every `which` except Which::target replaced by Which::smallest, so that
+/// check_options() accepts them: for methods that select from a whole spectrum themselves.
 EigenOptions as_one_end(const EigenOptions& options);
 
 /// Selects from all `values`, ascending and not empty: those in options.window, else the options.k

@@ -14,7 +14,8 @@
 namespace quiver {
 
 /// The routines for one scalar, with the interface of Fortran: every argument is an address, and
-/// the lengths of the texts follow. LAPACK reads a row-major Hermitian matrix A as conj(A).
+/// the lengths of the character arguments follow at the end. LAPACK reads a row-major Hermitian
+/// matrix A as conj(A).
 template <class W>
 struct LapackRoutines {
     explicit LapackRoutines(const SharedLibrary& library);
@@ -60,7 +61,7 @@ class Lapack {
     }
     bool is_available() const { return real_ && complex_; }
 
-    /// Sets the threads of OpenBLAS while it lives.
+    /// Sets the number of threads of OpenBLAS during its own lifetime.
     class Threads {
       public:
         Threads(const Lapack& lapack, int count);

@@ -19,7 +19,8 @@
 namespace quiver {
 namespace {
 
-/// Limit for expansions in a row that add no direction: such a search would never end.
+/// Maximal number of successive expansions that add no direction; without this limit such a search
+/// would never end.
 constexpr int most_idle = 20;
 /// After this many steps without progress a residual that rounding explains is accepted.
 constexpr int patience = 12;
@@ -33,10 +34,11 @@ int verify_width(const EigenOptions& options, int block) {
     return std::max(block, options.which == Which::target ? 8 : 2);
 }
 
-/// The smallest number of Ritz vectors that a restart keeps; below, the columns of V.
+/// The smallest number of Ritz vectors that a restart keeps.
 int least_width(int block) {
     return 16 + block;
 }
+/// The maximal number of columns of V.
 int davidson_width(const EigenOptions& options, int block, std::int64_t rows) {
     const int width =
         options.max_basis > 0 ? options.max_basis : least_width(block) + std::max(20, 6 * block);
@@ -63,7 +65,7 @@ class JacobiDavidson : public VerifiedSearch<T> {
     void begin() override { basis_.start(this->problem().start, block_); }
     void begin_search() override { expand_by_residuals(block_); }
 
-    /// The next expansions, up to a basis of the least width, take residuals as directions.
+    /// Makes the next expansions, up to a basis of the least width, take residuals as directions.
     void expand_by_residuals(int width) {
         krylov_until_ = std::min(max_search_ - width, least_width(width));
         age_.clear();
@@ -93,7 +95,7 @@ class JacobiDavidson : public VerifiedSearch<T> {
         best_residual_ = std::numeric_limits<double>::infinity();
     }
 
-    /// True if the first residual no longer falls and rounding can explain it.
+    /// True if the first residual has stopped falling and rounding can explain it.
     bool stalled_at_rounding() {
         if (width_ == 0) {
             return false;
@@ -108,7 +110,7 @@ class JacobiDavidson : public VerifiedSearch<T> {
                residual_.front() <= attainable_slack * this->attainable(basis_.value(0));
     }
 
-    /// Locks the pairs of the block that are within the tolerance; false if there are none.
+    /// Locks the converged pairs of the block; false if there are none.
     bool lock_converged() {
         std::vector<int> places;
         const bool stalled = stalled_at_rounding();
@@ -171,7 +173,7 @@ class JacobiDavidson : public VerifiedSearch<T> {
         }
     }
 
-    /// True if k pairs are locked and no Ritz pair comes before the last wanted one.
+    /// Locks converged pairs until none is left; true if found_all().
     bool found() override {
         while (true) {
             if (basis_.size() == 0) {
@@ -265,8 +267,8 @@ class JacobiDavidson : public VerifiedSearch<T> {
         }
     }
 
-    /// Out of iterations: locks the best Ritz vectors, or random vectors if the basis has too few,
-    /// in place of the missing pairs.
+    /// In place of the missing pairs locks the best Ritz vectors, or random vectors if the basis
+    /// has too few.
     int give_up() override {
         const int converged = std::min(basis_.locked(), k_);
         while (basis_.locked() < k_) {
@@ -369,7 +371,7 @@ class JacobiDavidson : public VerifiedSearch<T> {
     std::vector<int> age_;
     double best_residual_ = std::numeric_limits<double>::infinity();
     int stalled_ = 0;
-    int idle_ = 0;  // expansions in a row without a new direction
+    int idle_ = 0;  // successive expansions without a new direction
     /// Until the basis has this many columns, steps use the residuals as directions.
     int krylov_until_ = 0;
     std::int64_t inner_products_ = 0;

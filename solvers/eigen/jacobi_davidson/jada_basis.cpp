@@ -129,7 +129,7 @@ void JadaBasis<T>::estimate_norm(Operator<T>& a) {
         lanczos.ritz();
     }
     norm_ = lanczos.norm();
-    // If A is negligible beside the target, this arithmetic sees only A - target I.
+    // If A is negligible beside the target, A - target I rounds to -target I.
     if (norm_ <= static_cast<double>(epsilon_v<T>) * std::abs(target_)) {
         norm_ = std::abs(target_);
     }
@@ -334,8 +334,8 @@ void JadaBasis<T>::ritz_at_end() {
 template <class T>
 void JadaBasis<T>::ritz_at_target() {
     const HermitianEigen<T> folded = hermitian_eigen(g_);
-    // Only if B = I does the better half of V contain all that V has of eigenvectors near the
-    // target.
+    // Only if B = I does the better half of V contain all components of V along eigenvectors near
+    // the target.
     pairs_ = b_ ? size_ : (size_ + 1) / 2;
     // ||y||_2^2 / ||B|| <= ||y||^2 in the norm of B^-1, and in that norm ||W s|| >= |theta|. The
     // factor 2 allows for an estimate of ||B|| that is too small.
@@ -356,7 +356,7 @@ void JadaBasis<T>::ritz_at_target() {
         }
         const double theta =
             std::abs(static_cast<double>(eigen.values[static_cast<std::size_t>(j)]));
-        // Below the rounding errors of G its values carry no information.
+        // Values of G below its rounding errors carry no information.
         const bool known = squares > gram_noise * static_cast<double>(epsilon_v<T>) * norm_ * norm_;
         length.push_back(known ? std::max(std::sqrt(squares / mass), theta) : theta);
     }

@@ -41,7 +41,7 @@ class JadaBasis {
     int locked() const { return locked_; }
     int max_locked() const { return max_locked_; }
     int size() const { return size_; }
-    /// How many columns V can grow before a restart; whether V spans the complement of [C Q].
+    /// Columns by which V can grow before a restart; true if V spans the complement of [C Q].
     int room() const { return capacity() - size_; }
     bool spans_all() const { return size_ == rows_ - locked_; }
     /// Increases with every change of Q.
@@ -52,12 +52,12 @@ class JadaBasis {
     BlockView<const T> fixed_columns() { return basis_.columns(0, fixed_ + locked_); }
     BlockView<const T> b_fixed_columns() { return b_basis().columns(0, fixed_ + locked_); }
 
-    /// Key of an eigenvalue: the smaller, the more wanted.
+    /// Key of an eigenvalue: the most wanted eigenvalue has the smallest key.
     double key(double value) const;
     /// A lower bound of ||A||_2, close in practice.
     double norm() const { return norm_; }
-    /// The norm to which residuals of this eigenvalue are relative: ||A||, with B ||A|| + |lambda|
-    /// ||B||.
+    /// The norm to which residuals of this eigenvalue are relative: ||A||, or ||A|| + |lambda|
+    /// ||B|| with a B.
     double scale(double value) const;
 
     /// Empties V.
@@ -67,8 +67,8 @@ class JadaBasis {
     void start(BlockView<const T> guesses, int width);
     /// Memory for the next `width` columns of V; `width` is at most room().
     BlockView<T> next(int width) { return basis_.columns(fixed_ + locked_ + size_, width); }
-    /// V <- [V t], t from next(width) orthonormalised first; one block product. Returns the number
-    /// of added columns.
+    /// Orthonormalises the columns in next(width) and appends them to V, with one block product.
+    /// Returns the number of added columns.
     int expand(int width);
 
     void ritz();
@@ -91,7 +91,8 @@ class JadaBasis {
     /// True if nothing was locked since the last refine().
     bool refined() const { return refined_; }
     const std::vector<double>& locked_values() const { return locked_value_; }
-    /// Their residuals are those of fresh products after refine(), and those of locking before.
+    /// The residuals are those of fresh products after refine(), and those at locking for pairs
+    /// locked later.
     std::vector<RitzPair> locked_pairs() const {
         return ritz_pairs(locked_value_, locked_residual_);
     }
@@ -108,8 +109,8 @@ class JadaBasis {
 
     /// Adds [Q V] and the values and residuals of the locked pairs to a state.
     void save(SolverState<T>& state) const;
-    /// Restores them from a state, with fresh products (jada_state.cpp). Throws the errors of
-    /// SavedState.
+    /// Restores them from a state, with a fresh product with V (jada_state.cpp). Throws the errors
+    /// of SavedState.
     void restore(const SavedState<T>& state);
 
     std::int64_t applications() const { return norm_applications_ + a_.applications(); }
@@ -123,8 +124,8 @@ class JadaBasis {
     /// B [C Q V]; the basis itself if B = I.
     BlockVector<T>& b_basis() { return b_ ? b_basis_ : basis_; }
     OrthOptions orth_options();
-    /// Orthonormalises columns `begin` .. of the basis against those before; returns how many
-    /// columns remain.
+    /// Orthonormalises columns `begin` .. of the basis against the columns before them; returns the
+    /// number of remaining columns.
     int orthonormalise(int begin, int width, bool replace);
     void take_constraints(BlockView<const T> x);
     void estimate_norm(Operator<T>& a);
@@ -146,7 +147,7 @@ class JadaBasis {
     double target_;
     std::uint64_t seed_;
     int fixed_;          // columns of C
-    std::int64_t rows_;  // dimensions of the complement of C
+    std::int64_t rows_;  // dimension of the complement of C
     int max_search_;
     int max_locked_;
 

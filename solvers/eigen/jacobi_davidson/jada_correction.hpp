@@ -13,8 +13,8 @@
 
 namespace quiver {
 
-/// How accurately to solve a correction equation: a shift and a tolerance for each column, and the
-/// maximal number of steps.
+/// The shift and the tolerance of each column of a correction equation, and the maximal number of
+/// steps.
 struct CorrectionTarget {
     std::span<const double> shift;
     std::span<const double> tol;

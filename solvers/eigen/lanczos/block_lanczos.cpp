@@ -12,11 +12,11 @@
 namespace quiver {
 namespace {
 
-/// Matrices with up to this many rows get a basis that may span the whole space.
+/// In spaces of up to this many dimensions the default basis may span the whole space.
 constexpr std::int64_t small_rows = 512;
 
-/// Columns of the search space: the requested number or about k + 16 blocks, but at least as many
-/// as a restart needs.
+/// Columns of the search space: the requested number, or max(2 k + 4 block, k + 16 block, 24), or
+/// all dimensions of a small space; at least least_basis().
 int search_width(const EigenOptions& options, int block, std::int64_t rows) {
     int wanted = options.max_basis;
     if (wanted == 0) {

@@ -16,7 +16,7 @@
 namespace quiver {
 namespace {
 
-/// Number of steps that read their results at once after a step that had to be made again.
+/// Number of steps that read their results at once after a step that was made again.
 constexpr int steps_of_care = 4;
 constexpr const char* not_finite = "NaN, infinity or squares that overflow";
 
@@ -26,7 +26,8 @@ template <class T>
 LanczosBasis<T>::LanczosBasis(Context& ctx, const EigenProblem<T>& problem, Which which,
                               std::uint64_t seed, int max_search, int max_locked, int block)
     : Base(ctx, problem, which, seed, max_search, max_locked) {
-    // A search may start from all locked pairs; refine() stores their fresh products behind them.
+    // The second max_locked columns: a search may start from all locked pairs, and refine() stores
+    // the products with the locked pairs behind these pairs.
     const int columns = fixed_ + max_locked + max_search + max_locked;
     const int all_columns = columns + 2 * block;
     // Ranks on GPUs request 0 bytes but take part in the collective check: other ranks may be on
@@ -60,7 +61,7 @@ LanczosBasis<T>::LanczosBasis(Context& ctx, const EigenProblem<T>& problem, Whic
 
 template <class T>
 void LanczosBasis<T>::forget_search_space() {
-    look_at_rotation();  // uses the first rotated columns, which may have been locked
+    look_at_rotation();  // compares the rotated columns before they are overwritten
     forget_steps_under_way();
     this->empty_search_space();
     sums_.forget_from(0);
@@ -150,7 +151,7 @@ void LanczosBasis<T>::go_ahead() {
     } else if (begin_checked_product(x, y)) {
         finish_checked_product(x, y);
     } else {
-        return;  // the step before had to be made again
+        return;  // the previous step was made again
     }
     two_passes_->begin_projected(v, y);
     under_way_.push_back({size_, width, ++steps_});
@@ -163,8 +164,8 @@ void LanczosBasis<T>::go_ahead() {
     packed_width_ = width;
 }
 
-/// Enqueues Y = A X and its checksums, where X is a copy of F, then resolves the step before.
-/// Returns false if that step had to be made again: Y is then invalid.
+/// Enqueues Y = A X and its checksums, where X is a copy of F, then resolves the previous step.
+/// Returns false if the previous step was made again: Y is then invalid.
 template <class T>
 bool LanczosBasis<T>::begin_checked_product(BlockView<T> x, BlockView<T> y) {
     const int at_rest = fixed_ + locked_ + size_;
@@ -197,7 +198,8 @@ template <class T>
 void LanczosBasis<T>::finish_checked_product(BlockView<T> x, BlockView<T> y) {
     const int at_rest = fixed_ + locked_ + size_;
     const BlockView<T> v = basis_.columns(0, at_rest + x.cols);
-    // With several ranks that product includes an all-reduce, which one rank cannot make again.
+    // With several ranks this Gram-Schmidt product includes an all-reduce, which one rank alone
+    // cannot repeat.
     const bool early = !corrects() || ctx_.comm().size() == 1;
     if (early) {
         two_passes_->project(v, y);

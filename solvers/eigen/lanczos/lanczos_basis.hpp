@@ -23,34 +23,36 @@ class LanczosBasis final : public ProtectedSteps<T> {
     using Base = ProtectedSteps<T>;
 
   public:
-    /// At most max_search columns in V and F, max_locked in Q; steps of up to `block` columns work
-    /// in memory beside the basis. Throws InputError for linearly dependent constraints.
+    /// At most max_search columns in V and F together, and max_locked in Q. Steps of up to `block`
+    /// columns use contiguous copies of their blocks. Throws InputError for linearly dependent
+    /// constraints.
     LanczosBasis(Context& ctx, const EigenProblem<T>& problem, Which which, std::uint64_t seed,
                  int max_search, int max_locked, int block);
 
-    /// Empties the search space; the next block is `width` fresh random columns orthogonal to Q.
+    /// Empties the search space; the next block is `width` fresh random columns orthogonal to C and
+    /// Q.
     void start(int width);
-    /// The same from guesses: random columns fill up if the guesses are too few or dependent,
-    /// random combinations replace them if they are too many.
+    /// The same from guesses. Random columns complete a block of too few or dependent guesses;
+    /// random combinations replace too many guesses.
     void start_from(BlockView<const T> guesses, int width);
     /// Q <- an orthonormal basis of the span of `x` in the complement of the constraints, at most
     /// max_locked columns. refine() computes the values.
     void lock(BlockView<const T> x);
     void forget_search_space();
-    /// V <- [V F], F <- A F orthonormalised against [Q V]; H grows by the coefficients. Throws
+    /// V <- [V F], F <- A F orthonormalised against [C Q V]; H grows by the coefficients. Throws
     /// NumericalError if the coefficients show that A is not Hermitian or that a product is not
     /// finite, in this step or the one before. If an operator throws on some ranks, all ranks
     /// throw, without an additional all-reduce. On a device and one rank the call returns without
     /// waiting for the step.
     ///
-    /// With a protection, the step also checks A F = [Q V F] h + F' r on the checksums of this
-    /// rank, once the next product has been enqueued. A failed check is recorded until ritz() (mode
-    /// `correct`); a product that is not finite returns at once to the last search space that
-    /// passed its checks.
+    /// With a protection, the step also checks A F = [C Q V F] h + F' r by the checksums of this
+    /// rank, once the next product has been enqueued. With mode `correct`, ritz() repeats the steps
+    /// since the last snapshot if a check has failed, and a step whose product is not finite
+    /// returns to that snapshot at once.
     void step();
     /// Computes Ritz values of H and residual estimates ||R E^T s||. With a protection that
     /// corrects, one all-reduce of one number first tells all ranks whether a check has failed
-    /// since the last time; if so, those steps are made again.
+    /// since the last snapshot; if so, the steps since then are made again.
     void ritz();
     /// Rotates V to its best Ritz vectors: locks the first `lock` of them, keeps the next `wanted`
     /// and about half of the rest.
@@ -141,10 +143,10 @@ class LanczosBasis final : public ProtectedSteps<T> {
     };
     std::optional<TwoPasses<T>> two_passes_;
     std::vector<StepUnderWay> under_way_;
-    /// All ranks work on hosts, or all on devices. Otherwise their Cholesky factors would differ in
-    /// the last bits.
+    /// True if all ranks work on hosts, or all on devices. Otherwise the Cholesky factors of the
+    /// ranks would differ in the last bits.
     bool in_one_place_ = true;
-    /// How many further steps read their results at once, after a step that had to be made again.
+    /// Number of further steps that read their results at once, after a step that was made again.
     int careful_steps_ = 0;
 };
 

@@ -89,8 +89,8 @@ void LanczosRecurrence<T>::append_to_h(const SmallMatrix<T>& coefficients, int c
             }
         }
     }
-    // The coefficients on the columns before must be the adjoint of the residual R that produced
-    // them.
+    // The coefficients of A F on the last columns of V must equal R^H, because R coupled these
+    // columns to F.
     for (int j = 0; j < std::min(coupling_.rows(), width) && old > 0; ++j) {
         for (int i = 0; i < coupling_.cols(); ++i) {
             defect.compare(coefficients(first + old - coupling_.cols() + i, j),
@@ -188,7 +188,7 @@ void LanczosRecurrence<T>::rotate(const SmallMatrix<T>& rotation, int lock) {
     const int first = fixed_ + locked_;
     tsmm(ctx_, T(1), search_space(), rotation.view(), T(0), search_space().columns(0, keep));
     move_columns(first + size_, first + keep, next_);
-    // H is diagonal now, and the next block couples to every kept Ritz vector.
+    // In the Ritz basis H is diagonal, and the next block couples to every kept Ritz vector.
     SmallMatrix<T> coupling(next_, kept);
     SmallMatrix<T> h(kept, kept);
     for (int j = 0; j < kept; ++j) {
@@ -222,7 +222,7 @@ void LanczosRecurrence<T>::move_columns(int from, int to, int count) {
 
 template <class T>
 void LanczosRecurrence<T>::refine_locked_pairs() {
-    // Many restarts accumulate a loss of orthogonality.
+    // Locked pairs lose orthogonality over many restarts.
     OrthOptions options = orth_options();
     options.replace_deficient = false;
     locked_ = block_gram_schmidt<T>(ctx_, basis_.row_map(), constraints(), locked_block(), options)

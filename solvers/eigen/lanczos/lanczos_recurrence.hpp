@@ -46,22 +46,22 @@ class LanczosRecurrence {
     std::int64_t steps() const { return steps_; }
     std::int64_t applications() const { return applications_before_ + a_.applications(); }
 
-    /// Whether Ritz pairs are worth their cost of size^3: true when the basis has grown by a
-    /// quarter since.
+    /// True if new Ritz pairs are worth their cost of size^3: the basis has grown by a quarter, and
+    /// by at least one block, since the last ones.
     bool ritz_due();
     double ritz_value(int j) const { return ritz_value_[static_cast<std::size_t>(j)]; }
     /// ||R||_F, the residual of the whole search space.
     double coupling_norm() const;
     /// ||R E^T s_j||
     double ritz_residual(int j) const { return ritz_residual_[static_cast<std::size_t>(j)]; }
-    /// How many consecutive Ritz pairs, counted from the wanted end, have residuals up to `bound`;
+    /// Number of consecutive Ritz pairs, counted from the wanted end, with residuals up to `bound`;
     /// at most as many as can be locked.
     int converged_prefix(double bound) const;
 
     /// True if nothing was locked since the last refine().
     bool refined() const { return refined_; }
     const std::vector<double>& locked_values() const { return locked_value_; }
-    /// Their residuals are fresh after refine(), estimates before.
+    /// The residuals are fresh after refine(), and estimates for pairs locked later.
     std::vector<RitzPair> locked_pairs() const {
         return ritz_pairs(locked_value_, locked_residual_);
     }
@@ -85,14 +85,14 @@ class LanczosRecurrence {
     /// Throws NumericalError. All ranks hold the same small matrices, so all of them throw.
     [[noreturn]] static void fail(const std::string& text);
 
-    /// V and F have no columns.
+    /// Removes all columns of V, F, H and R.
     void empty_search_space();
-    /// Enlarges H to `columns` columns, the last `width` of which come from that step. Throws if
-    /// the coefficients show that A is not Hermitian.
+    /// Enlarges H to `columns` columns, of which step number `step` computed the last `width`.
+    /// Throws if the coefficients show that A is not Hermitian.
     void append_to_h(const SmallMatrix<T>& coefficients, int columns, int width, std::int64_t step);
     void form_ritz_pairs();
-    /// How many Ritz vectors a restart keeps: the first `lock`, which it locks, the next `wanted`
-    /// and about half of the rest.
+    /// Number of Ritz vectors that a restart keeps: the first `lock`, which it locks, the next
+    /// `wanted` and about half of the rest.
     int kept_at_restart(int lock, int wanted) const;
     /// V <- V S with the first S.cols() Ritz vectors, of which the first `lock` join Q.
     void rotate(const SmallMatrix<T>& rotation, int lock);
@@ -109,7 +109,7 @@ class LanczosRecurrence {
     Which which_;
     std::uint64_t seed_;
     int fixed_;          // columns of C
-    std::int64_t rows_;  // dimensions of the complement of C
+    std::int64_t rows_;  // dimension of the complement of C
     int max_search_;
     int max_locked_;
 

@@ -59,13 +59,14 @@ void ProtectedSteps<T>::return_to_snapshot() {
     coupling_ = snapshot_.coupling;
     last_width_ = snapshot_.last_width;
     norm_ = snapshot_.norm;
-    // F and the columns before it are still in place; check whether memory has changed.
+    // The snapshot has no copies of F and of the columns before F: compare these with their
+    // checksums.
     check_basis(fixed_ + locked_ + size_ + next_);
     sums_.forget_from(fixed_ + locked_ + size_);
     next_sums_ = {};
 }
 
-/// Counts the steps whose checks have failed as redone.
+/// Counts the failed checks as redone.
 template <class T>
 void ProtectedSteps<T>::count_redone() {
     if (found_ > 0) {
@@ -113,8 +114,8 @@ void ProtectedSteps<T>::settle() {
             break;
         }
         if (attempts_ == most_attempts) {
-            // The same failure in every attempt is not a transient fault: the fresh residuals
-            // decide.
+            // The same failure in every attempt is not a transient fault. The fresh residuals
+            // decide about the result.
             protection_->counts().faults -= found_;
             protection_->counts().rounding += found_;
             break;
@@ -127,7 +128,7 @@ void ProtectedSteps<T>::settle() {
     take_snapshot();
 }
 
-/// Ensures checksums of the columns before F, which steps no longer change.
+/// Forms the missing checksums of the columns before F, which later steps do not change.
 template <class T>
 void ProtectedSteps<T>::know_columns(int at_rest) {
     sums_.forget_from(at_rest);
@@ -135,7 +136,7 @@ void ProtectedSteps<T>::know_columns(int at_rest) {
     sums_.learn(ctx_, basis_.columns(0, at_rest));
 }
 
-/// Ensures the checksums of F before a product that is checked at once.
+/// Forms the checksums of F, unless they are known, before a product that is checked at once.
 template <class T>
 void ProtectedSteps<T>::know_current(BlockView<T> current) {
     if (protection_ == nullptr) {
@@ -157,7 +158,7 @@ void ProtectedSteps<T>::check_current(BlockView<T> current, BlockView<T> x) {
         return;
     }
     if (protection_->outcome().input_lost) {
-        dirty_ = true;  // the return to the snapshot checks F itself
+        dirty_ = true;  // return_to_snapshot() checks F itself
     } else if (protection_->outcome().input_restored) {
         if (current.data != x.data) {
             copy(ctx_, BlockView<const T>(x), current);
@@ -167,7 +168,7 @@ void ProtectedSteps<T>::check_current(BlockView<T> current, BlockView<T> x) {
     }
 }
 
-/// Starts the checksums of the new F.
+/// Forms the checksums of the new F.
 template <class T>
 void ProtectedSteps<T>::encode_next(BlockView<T> f) {
     if (protection_ != nullptr && f.cols > 0) {
@@ -175,8 +176,8 @@ void ProtectedSteps<T>::encode_next(BlockView<T> f) {
     }
 }
 
-/// Checks A F = [Q V F] h + F' r: compares the checksums of the product with those of the basis and
-/// of the new F.
+/// Checks A F = [C Q V F] h + F' r: compares the checksums of the product with those of the basis
+/// and of the new F.
 template <class T>
 void ProtectedSteps<T>::check_step(const OrthResult<T>& orth) {
     if (protection_ == nullptr || orth.columns == 0) {
@@ -184,7 +185,7 @@ void ProtectedSteps<T>::check_step(const OrthResult<T>& orth) {
     }
     const Checksum<T>& product = protection_->outcome().sums;
     if (product.columns() != orth.h.cols()) {
-        return;  // the operand was not finite, so neither is the product
+        return;  // no checksums: the operand, and so the product, is not finite
     }
     ++protection_->counts().basis_checks;
     if (sums_.relation_holds(product, orth.h, next_sums_, orth.r, orth.passes)) {
@@ -221,9 +222,9 @@ void ProtectedSteps<T>::check_basis(int columns) {
     }
 }
 
-/// Whether checksums of V S locate a changed row of V on this rank. In single precision rounding
-/// hides the row. A chunk locates one row of all of V, while checksums of V locate one row of each
-/// of its blocks.
+/// True if the checksums of V S suffice to locate a changed row of V on this rank. In single
+/// precision rounding hides the row. The checksums of V S locate one row in each chunk, so that
+/// there must be many chunks; the checksums of V locate one row in each chunk of each block of V.
 template <class T>
 bool ProtectedSteps<T>::rotation_places_faults() const {
     return std::is_same_v<Real, double> &&
@@ -232,8 +233,9 @@ bool ProtectedSteps<T>::rotation_places_faults() const {
 
 /// Checks V S by its checksums: chunk by chunk they must equal the checksums of V times S. The
 /// check covers V as it was read, and the product. The host computes the expected checksums while
-/// the device computes V S and its checksums, and compares them once the next product is in flight.
-/// The checksums of V S are kept for later, unless some of its columns are locked and so leave V.
+/// the device computes V S and its checksums. The host compares them once the next product is in
+/// flight, or at once if columns of V S are locked. Without locked columns the checksums of V S are
+/// kept for later checks.
 template <class T>
 void ProtectedSteps<T>::check_rotation(const SmallMatrix<T>& rotation, int first, int lock) {
     kept_sums_.begin(ctx_, basis_.columns(first, rotation.cols()), {}, protection_->log_chunk());

@@ -11,8 +11,9 @@
 
 namespace quiver {
 
-/// The recurrence with checksums of its columns. A step that fails its check is recorded; settle()
-/// makes it again from the last snapshot (mode `correct`). Without a protection nothing is checked.
+/// The recurrence with checksums of its columns. A failed check of a step is recorded. With mode
+/// `correct`, settle() then makes all steps since the last snapshot again. Without a protection
+/// nothing is checked.
 template <class T>
 class ProtectedSteps : public LanczosRecurrence<T> {
     using Base = LanczosRecurrence<T>;
@@ -23,7 +24,7 @@ class ProtectedSteps : public LanczosRecurrence<T> {
                    int max_search, int max_locked);
     virtual ~ProtectedSteps() = default;
 
-    /// What LanczosBasis supplies: a step, and the ends of the steps in flight.
+    /// LanczosBasis implements these: one step; waiting for the steps in flight; discarding them.
     virtual void make_step() = 0;
     virtual void finish_steps_under_way() = 0;
     virtual void forget_steps_under_way() = 0;
@@ -55,14 +56,14 @@ class ProtectedSteps : public LanczosRecurrence<T> {
     bool corrects() const {
         return protection_ != nullptr && protection_->mode() == AbftMode::correct;
     }
-    /// Whether failed steps may be made again; the same on all ranks.
+    /// True if failed steps may be made again; the same on all ranks.
     bool may_step_again() const;
     void take_snapshot();
     void return_to_snapshot();
     void count_redone();
     void step_again_to(int size);
-    /// Waits for all steps in flight and makes steps again until no check since the last snapshot
-    /// fails.
+    /// Waits for all steps in flight, then, with mode `correct`, makes the steps since the last
+    /// snapshot again until all their checks pass or the attempts are used up.
     void settle();
     void step_again_from_snapshot(int size);
     void know_columns(int at_rest);
@@ -89,9 +90,9 @@ class ProtectedSteps : public LanczosRecurrence<T> {
     std::optional<Rotation> rotation_;
     ChecksumUnderWay<T> kept_sums_;  // of the rotated columns
     Snapshot snapshot_;
-    int attempts_ = 0;    // since the last snapshot
+    int attempts_ = 0;    // repetitions since the last snapshot
     bool dirty_ = false;  // a check on this rank has failed since the last snapshot
-    int found_ = 0;       // checks that have failed since then: faults that are not redone yet
+    int found_ = 0;       // failed checks since the last snapshot: faults not yet redone
 };
 
 }  // namespace quiver

@@ -103,8 +103,8 @@ ShortLanczos short_lanczos(Context& ctx, Operator<T>& op, BlockView<const T> con
     double beta = static_cast<double>(length);
     double size = largest_image<T>(ctx, a, constraints);
     // Bound of the orthogonality that neighbouring vectors have lost. Each step adds the error of
-    // one projection onto such vectors; the shorter the remainder, the larger its share of rounding
-    // errors.
+    // one projection onto such vectors; the shorter the remainder, the larger the share of rounding
+    // errors in it.
     double lost = 0;
     ShortLanczos result;
     for (int step = 1; step <= steps; ++step) {

@@ -25,14 +25,14 @@ struct ShortLanczos {
 };
 
 /// Makes `steps` >= 1 Lanczos steps in the complement of the orthonormal `constraints`. Each vector
-/// is orthogonalised only against the two before it: in about 20 steps this suffices for the ends
-/// of the spectrum, and all steps use the same kernels. It does not suffice when the space is
-/// exhausted: at a vector shorter than a hundredth of the norm the run ends with `complete` false,
-/// and the caller should use a LanczosBasis.
+/// is orthogonalised only against the two before it: for about 20 steps this suffices to find the
+/// ends of the spectrum, and all steps use the same kernels. It does not suffice once the space is
+/// nearly exhausted. The run therefore ends with `complete` false at a vector shorter than a
+/// hundredth of the norm; the caller should then use a LanczosBasis.
 ///
 /// Throws NumericalError on all ranks if A is found not to be Hermitian, if its norm is so small
 /// that squares underflow, or if a product is not finite or failed on some rank (that rank throws
-/// A's exception). Collective. Cost of a step: a product with one column, 2 all-reduces, 2 more
+/// A's exception). Collective. Cost of a step: a product with one column, 2 all-reduces, 1 more
 /// with constraints. Source: Zhou and Li, Linear Algebra Appl. 435 (2011) 480.
 template <class T>
 ShortLanczos short_lanczos(Context& ctx, Operator<T>& op, BlockView<const T> constraints, int steps,

@@ -10,7 +10,7 @@ namespace quiver {
 
 /// Estimated bounds of an operator's spectrum.
 struct SpectrumBounds {
-    /// The extreme Ritz values, each moved outwards by its residual.
+    /// The extreme Ritz values, each moved outwards by its residual norm.
     double low = 0;
     double high = 0;
     /// The largest |Ritz value|.

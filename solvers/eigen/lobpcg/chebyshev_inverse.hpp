@@ -13,9 +13,9 @@ namespace quiver {
 
 /// W <- q(A) W with q(lambda) = (1 - c(lambda)) / (lambda - sigma): `degree` steps of the Chebyshev
 /// iteration for (A - sigma) Y = W from Y = 0. Here c is the Chebyshev polynomial of that degree
-/// with c(sigma) = 1; its size is at most 0.18 between `far`, the other end of the spectrum, and
-/// sigma + (1.2 / degree)^2 (far - sigma). q has one sign on the whole spectrum, on both sides of
-/// sigma.
+/// with c(sigma) = 1, and |c| is at most 0.18 (for degree 6) between `far`, the other end of the
+/// spectrum, and sigma + (1.2 / degree)^2 (far - sigma). q has one sign on the whole spectrum, on
+/// both sides of sigma.
 ///
 /// Y and Z: workspace of W's shape. The eigenvalues near sigma that LOBPCG must separate lie
 /// degree^2 times further apart in the spectrum of q(A) (A - sigma), so LOBPCG needs about 1 /

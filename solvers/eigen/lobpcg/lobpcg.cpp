@@ -110,7 +110,7 @@ void Lobpcg<T>::begin() {
     start_counting();
 }
 
-/// Starts a search whose X begins with `candidates`.
+/// Starts a new search from the Ritz vectors of `candidates`.
 template <class T>
 void Lobpcg<T>::search_from(BlockVector<T> candidates) {
     space_.emplace(make_space(candidates.width(), 0));
@@ -185,7 +185,7 @@ bool Lobpcg<T>::found() {
         } else if (ending_ && ++false_ends_ >= max_false_ends && rounding_explains(wanted)) {
             attained_ = true;
         } else if (all || lock) {
-            space_->refresh();  // carried products do not count
+            space_->refresh();  // convergence by carried products does not count
             ending_ = true;
         } else {
             ending_ = false;
@@ -195,7 +195,7 @@ bool Lobpcg<T>::found() {
     return true;
 }
 
-/// True if rounding may keep the first `wanted` residuals where they are.
+/// True if rounding can explain the size of the first `wanted` residuals.
 template <class T>
 bool Lobpcg<T>::rounding_explains(int wanted) const {
     double worst = 0;
@@ -268,7 +268,7 @@ void Lobpcg<T>::extract(const std::vector<int>& order, BlockView<T> y) {
     gather_columns(this->ctx(), space_->x(), order, y);
 }
 
-/// Many locked pairs: block Lanczos needs fewer columns per pair.
+/// If pairs are hard locked, block Lanczos verifies, because it needs fewer columns per pair.
 template <class T>
 std::optional<EigenResult<T>> Lobpcg<T>::verify_elsewhere() {
     if (resumed_ != nullptr) {

@@ -19,13 +19,14 @@ namespace quiver {
 struct LobpcgLimits {
     /// After this many steps fresh products replace the carried ones.
     static constexpr int refresh_period = 40;
-    /// Limits after which a search accepts that rounding prevents further progress: how often fresh
-    /// residuals may fail after carried ones met the tolerance, and steps without progress in a
-    /// search, or in the search of the complement.
+    /// Limits after which a search accepts that rounding prevents progress. max_false_ends: how
+    /// often fresh residuals may exceed the tolerance after carried ones met it. search_patience,
+    /// stall_patience: steps without progress in a search, and in the search of the complement.
     static constexpr int max_false_ends = 5;
     static constexpr int search_patience = 500;
     static constexpr int stall_patience = 60;
-    /// Guard vectors this many residuals outside the wanted set are used in its verification.
+    /// The verification fixes guard vectors that lie outside the wanted set by more than this many
+    /// times the sum of tolerance and residual.
     static constexpr double guard_margin = 10;
     /// Columns of the search of the complement; columns of its basis for a generalised problem.
     static constexpr int verify_block = 4;
@@ -36,23 +37,23 @@ struct LobpcgLimits {
 template <class T>
 struct LobpcgComplement {
     LobpcgSpace<T> space;
-    /// A guard vector is a further copy of the last wanted eigenvalue.
+    /// True if a guard vector belongs to a further copy of the last wanted eigenvalue.
     bool copy_known = false;
-    /// The guard vectors are only approximate eigenvectors: the sum of the squares of their
-    /// residuals, and the smallest distance of their eigenvalues from the wanted ones.
+    /// Because the guard vectors are only approximate eigenvectors: the sum of the squares of their
+    /// residuals, and the smallest distance of their eigenvalues from the last wanted one.
     double coupling = 0;
     double nearest = std::numeric_limits<double>::infinity();
     LobpcgProgress progress = {};
     bool stalled = false;
-    /// A residual up to this settles the verdict.
+    /// A residual up to this decides the verdict.
     double settled = 0;
 };
 
-/// The complement of the pairs of A x = lambda B x: block Lanczos on P^H (A - sigma B) P.
+/// The complement of the pairs of A x = lambda B x, searched by block Lanczos on ProjectedPencil.
 template <class T>
 struct PencilComplement {
-    /// `x`, `bx`: [C X] and its product with B; a basis of up to `columns`, from `block` random
-    /// ones.
+    /// `x`, `bx`: [C X] and its product with B. The basis has up to `columns` columns and grows by
+    /// blocks of `block`.
     PencilComplement(Context& ctx, const EigenProblem<T>& problem, double sigma, int sign,
                      BlockView<const T> x, BlockView<const T> bx, std::uint64_t seed, int columns,
                      int block)
@@ -66,8 +67,8 @@ struct PencilComplement {
     LanczosBasis<T> basis;
 };
 
-/// One call of lobpcg(). More wanted pairs than the block has columns are locked in the space and
-/// at the end handed over: without B to block Lanczos, with B to a block of k columns.
+/// One call of lobpcg(). If k exceeds the columns of the block, converged pairs are locked in the
+/// space; at the end all pairs go without B to block Lanczos, with B to a block of k columns.
 template <class T>
 class Lobpcg : public VerifiedSearch<T>, private LobpcgLimits {
     using Real = real_t<T>;
@@ -97,7 +98,7 @@ class Lobpcg : public VerifiedSearch<T>, private LobpcgLimits {
     void visit_numbers(const StateVisit<T>& visit) override;
     void save(SolverState<T>& state) override;
     void restore(const SavedState<T>& state) override;
-    /// A state of the block Lanczos run that verifies the pairs.
+    /// True for a state of the block Lanczos run that verifies the pairs.
     bool resumes_from(const std::string& solver) const override { return solver == "lanczos"; }
     std::int64_t iterations() const override { return total_.iterations; }
     void describe(EigenResult<T>& result) const override;
@@ -127,7 +128,7 @@ class Lobpcg : public VerifiedSearch<T>, private LobpcgLimits {
     void extend_pencil();
 
     void start_counting() { before_ = total_; }
-    /// The work since start_counting() is that of `space`.
+    /// Sets the total work to that at start_counting() plus that of `space`.
     template <class Space>
     void count(const Space& space) {
         total_ = {before_.iterations + space.steps(), before_.applications + space.applications()};
@@ -149,9 +150,9 @@ class Lobpcg : public VerifiedSearch<T>, private LobpcgLimits {
     /// how often the fresh residuals then did not meet it.
     bool ending_ = false;
     int false_ends_ = 0;
-    /// Rounding keeps some pairs above the tolerance.
+    /// True if rounding keeps some pairs above the tolerance.
     bool attained_ = false;
-    /// The state from which the search of the complement resumes; null once it has.
+    /// The state from which the search of the complement resumes; null once it has resumed.
     const SavedState<T>* resumed_ = nullptr;
     std::optional<LobpcgComplement<T>> complement_;
     std::optional<PencilComplement<T>> pencil_;

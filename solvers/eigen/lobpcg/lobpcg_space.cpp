@@ -25,7 +25,8 @@
 namespace quiver {
 namespace {
 
-/// Degree of the polynomial that replaces a preconditioner.
+/// Steps of the Chebyshev iteration that replaces a preconditioner: a polynomial of one degree
+/// less.
 constexpr int polynomial_degree = 6;
 constexpr double flat = 1e-6;  // narrower spectra, relative to ||A||, need no polynomial
 /// The polynomial covers at least this fraction of the spectrum, even while X is still at the far
@@ -193,7 +194,7 @@ void LobpcgSpace<T>::refresh() {
     age_ = 0;
 }
 
-/// Makes the Ritz vectors of [X P]: the best become X, the others P.
+/// Computes the Ritz vectors of [X P]: the best become X, the others P.
 template <class T>
 void LobpcgSpace<T>::ritz_of_v() {
     const int n = x_ + p_;
@@ -303,8 +304,9 @@ void LobpcgSpace<T>::advance(const std::vector<int>& active) {
     put(d.d_a_d, n, n, h);
     const Ritz ritz = ritz_of(h);
 
-    // P: the part of the old X that the new X lacks, made from the other Ritz vectors: orthogonal
-    // to X and as accurate as they are, however small (Duersch et al., section 4.2).
+    // P: the part of the old X that the new X lacks, combined from the other Ritz vectors. P is
+    // therefore orthogonal to X and as accurate as these vectors, however small it is (Duersch et
+    // al., section 4.2).
     const int new_x = std::min(max_width_, all);
     SmallMatrix<T> others = part(ritz.vectors, 0, all, new_x, all - new_x);
     SmallMatrix<T> old_x(all - new_x, count);
@@ -393,7 +395,7 @@ bool LobpcgSpace<T>::precondition(int count) {
     return true;
 }
 
-/// W <- W - [Q X P] [Q X P]^H W and its Gram matrix. Returns whether enough of each column was left
+/// W <- W - [Q X P] [Q X P]^H W, and its Gram matrix. Returns true if enough of each column is left
 /// for implicit_directions() to finish the orthogonalisation by coefficients.
 template <class T>
 bool LobpcgSpace<T>::project(int count, SmallMatrix<T>& gram) {
@@ -439,8 +441,8 @@ typename LobpcgSpace<T>::Directions LobpcgSpace<T>::directions(const std::vector
     return d ? *std::move(d) : explicit_directions(count);
 }
 
-/// Makes D orthonormal through its coefficients alone, for a W nearly orthogonal to [X P] with this
-/// Gram matrix; nullopt if too much accuracy would be lost.
+/// Makes D orthonormal through its coefficients alone, for a W that is nearly orthogonal to [X P]
+/// and has the Gram matrix `gram`. Returns nullopt if too much accuracy would be lost.
 template <class T>
 std::optional<typename LobpcgSpace<T>::Directions> LobpcgSpace<T>::implicit_directions(
     int count, const SmallMatrix<T>& gram) {

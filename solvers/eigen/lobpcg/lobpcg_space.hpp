@@ -47,7 +47,8 @@ class LobpcgSpace {
     int fix(BlockView<const T> block);
     /// Q <- [Q X(:, 0:count)].
     void fix_first(int count);
-    /// X <- the best Ritz vectors of [X block], with fresh products. Dependent columns are dropped.
+    /// X <- the best Ritz vectors of [X block], with fresh products of the block. Dependent columns
+    /// are dropped.
     void absorb(BlockView<const T> block);
     /// The same with random columns.
     void absorb_random(int count);
@@ -57,9 +58,9 @@ class LobpcgSpace {
     /// Key of a Ritz value; the wanted end comes first.
     double key(int j) const { return which_ == Which::smallest ? ritz_value(j) : -ritz_value(j); }
     double ritz_value(int j) const { return value_[static_cast<std::size_t>(j)]; }
-    /// W <- P^H (A X - B X diag(ritz values)) with P = I - Q Q^H B, and its column norms.
+    /// W <- (I - B Q Q^H) (A X - B X diag(ritz values)), and its column norms.
     void measure();
-    /// ||P^H (A x - theta B x)|| / ||x|| of column j, from the last measure().
+    /// ||w_j|| / ||x_j||_2 of column j, from the last measure().
     double residual(int j) const { return residual_[static_cast<std::size_t>(j)]; }
     /// The residual over scale(j): ||A|| + |theta| ||B||, or ||A|| if B = I; 0 for a residual of 0.
     double relative_residual(int j) const;
@@ -73,9 +74,9 @@ class LobpcgSpace {
     BlockView<T> x() { return basis_.columns(fixed_, x_); }
     /// Adds columns `first` .. of [Q X P] to a state; call it after measure().
     void save(int first, SolverState<T>& state) const;
-    /// Appends them to Q, X and P with fresh products; Q must hold only the constraints, X and P
-    /// nothing. `as_they_are`: keeps the columns of X without a rotation to Ritz vectors, and drops
-    /// P. Throws the errors of SavedState.
+    /// Appends saved columns to Q, X and P, with fresh products; before, Q must hold only the
+    /// constraints, and X and P nothing. `as_they_are`: does not rotate X to Ritz vectors, and
+    /// drops P. Throws the errors of SavedState.
     void restore(const SavedState<T>& state, bool as_they_are);
     /// Columns first .. of [Q X].
     BlockView<T> fixed_and_x(int first, int count) { return basis_.columns(first, count); }
@@ -98,7 +99,7 @@ class LobpcgSpace {
     BlockView<T> v() { return basis_.columns(fixed_, x_ + p_); }
     BlockView<T> av() { return av_.columns(0, x_ + p_); }
     BlockView<T> w(int count) { return waw_.columns(0, count); }
-    /// A W stands directly behind W, so that one product can use both.
+    /// A W follows W directly in memory, so that one product can use both.
     BlockView<T> aw(int count) { return waw_.columns(count, count); }
     /// No columns where B = I.
     BlockView<T> b_basis(int first, int count) {

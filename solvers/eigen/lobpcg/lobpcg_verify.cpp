@@ -118,8 +118,8 @@ ComplementVerdict Lobpcg<T>::judge_columns() {
     const double last = space_->key(k_ - 1);
     const double theta = complement.key(0);
     const double threshold = this->threshold();
-    // The tolerance alone does not settle the verdict: with a loose one a mixture of eigenvectors
-    // could pass.
+    // The tolerance alone does not decide the verdict: with a loose tolerance a mixture of
+    // eigenvectors could pass.
     complement_->settled = complement_->stalled ? rho : this->settled(0);
     const ComplementVerdict verdict =
         judge_complement(last, theta, rho, threshold, complement_->settled, this->dimensions());
@@ -160,7 +160,7 @@ void Lobpcg<T>::extend_columns() {
     complement.advance(active);
 }
 
-/// Wanted pairs were found beside X: the search goes on from [X inside].
+/// Called if wanted pairs were found beside X: starts a new search from [X inside].
 template <class T>
 ComplementVerdict Lobpcg<T>::absorb_columns(BlockView<const T> inside) {
     const int old = space_->width();
@@ -186,7 +186,7 @@ void Lobpcg<T>::make_pencil() {
                     space_->product_with_b(0, known), complement_seed(),
                     static_cast<int>(std::min<std::int64_t>(verify_basis, room)), width);
     LanczosBasis<T>& basis = pencil_->basis;
-    // If A = sigma B in the complement, the product is rounding noise only.
+    // If A = sigma B in the complement, the products are rounding noise and give no norm.
     basis.raise_norm(space_->scale(k_ - 1));
     if (resumed_ != nullptr) {
         basis.restore(*std::exchange(resumed_, nullptr), "pencil_");

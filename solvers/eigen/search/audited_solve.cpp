@@ -28,7 +28,7 @@ std::vector<double> fresh_residuals(Context& ctx, const EigenProblem<T>& problem
                          ? static_cast<Operator<T>&>(problem.protection->matrix())
                          : problem.a;
     a.apply(ctx, x, r.view());
-    // Scaled, so that squares fit for any norm of A.
+    // Scaled, so that squares neither overflow nor underflow for any norm of A.
     constexpr int most = std::numeric_limits<Real>::max_exponent - 8;
     const int exponent = std::clamp(even_exponent(result.norm_estimate), -most, most);
     const double factor = std::ldexp(1.0, -exponent);

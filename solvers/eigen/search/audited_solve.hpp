@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The end of a solve under protection (solvers/abft): the matrix is compared with its checksums
-// before a result counts as verified. Private to solvers/eigen.
+// The audit at the end of a solve under protection (solvers/abft): the matrix is compared with its
+// checksums before a result counts as verified. Private to solvers/eigen.
 #pragma once
 
 #include <string>
@@ -21,10 +21,10 @@ template <class T>
 void withdraw(EigenResult<T>& result, const std::string& reason);
 
 /// Withdraws a result whose solve has left faults. With protection one product computes the
-/// residuals again, because converged vectors stay in memory while the complement is searched, and
-/// a fault may change them there. The result is withdrawn if a residual is above its tolerance, or
-/// if a vector changes during this check. With constraints the residuals cannot be checked; the
-/// result is then withdrawn if the audit has repaired the matrix. Collective.
+/// residuals again: converged vectors stay in memory while the complement is searched, and a fault
+/// may change them there. The result is withdrawn if a residual is above its tolerance, or if a
+/// vector changes during this check. With constraints the residuals cannot be checked; the result
+/// is then withdrawn if the audit has repaired the matrix. Collective.
 template <class T>
 void judge_faults(Context& ctx, const EigenProblem<T>& problem, const SolveFaults& faults,
                   EigenResult<T>& result);

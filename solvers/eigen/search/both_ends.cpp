@@ -59,9 +59,10 @@ BlockVector<T> side_by_side(Context& ctx, const RowMap& map, BlockView<const T> 
     return all;
 }
 
-/// The number of pairs to take from the low end of all `values`, ascending, so that they and the
-/// others from the high end are the `count` pairs of largest |value|. A negative value of the high
-/// end has no larger |value| than one of the low end, which lies below it.
+/// The number of pairs to take from the low end of `values` (ascending), so that these and the last
+/// pairs of the high end are the `count` pairs of largest |value|. The comparison omits the |.| of
+/// high values: a negative high value has a smaller |value| than every low value, because low
+/// values lie below it.
 std::size_t share_of_low_end(const std::vector<double>& values, std::size_t count) {
     std::size_t low = 0;
     while (low < count && -values[low] > values[values.size() - (count - low)]) {
@@ -70,7 +71,7 @@ std::size_t share_of_low_end(const std::vector<double>& values, std::size_t coun
     return low;
 }
 
-/// The first `low` of all pairs and the last of them, `count` together, with their vectors.
+/// Stores in `result` the first `low` pairs and the last count - low pairs, with their vectors.
 template <class T>
 void select_pairs(Context& ctx, const RowMap& map, Ends<T>& ends, std::size_t low,
                   std::size_t count, EigenResult<T>& result) {
@@ -120,8 +121,8 @@ class BothEnds {
     }
 
   private:
-    /// The end at which a few Lanczos steps find the larger |value|. With B the steps with A alone
-    /// say nothing about the pencil, and the largest end is taken.
+    /// The end at which a few Lanczos steps find the larger |value|. With a B these steps, which
+    /// use A alone, say nothing about the pencil: the largest end is taken.
     Which larger_end() {
         if (problem_.b != nullptr) {
             return Which::largest;
@@ -186,7 +187,7 @@ class BothEnds {
         return (first == Which::largest ? -value : value) + error < least;
     }
 
-    /// A result without its pairs.
+    /// Copies the counts and verdicts of a result without its pairs.
     static EigenResult<T> counts(const EigenResult<T>& part) {
         EigenResult<T> result;
         result.norm_estimate = part.norm_estimate;

@@ -26,7 +26,7 @@ void take_constraints(Context& ctx, const RowMap& map, BlockView<const T> constr
 
 /// max ||A c_j|| over orthonormal columns: a lower bound of ||A||. A may vanish on the complement
 /// of constraints, so a norm that is estimated there can be too small for tolerances relative to
-/// ||A||. 0 without columns. Collective, one product with all columns.
+/// ||A||. 0 without columns. Collective; one product with all columns, one all-reduce.
 template <class T>
 double largest_image(Context& ctx, GuardedOperator<T>& a, BlockView<const T> columns);
 

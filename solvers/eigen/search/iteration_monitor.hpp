@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reports an eigensolver's progress between iterations, and asks whether it is to continue.
+// Reports an eigensolver's progress between iterations, and asks the callback whether to continue.
 #pragma once
 
 #include <chrono>
@@ -24,9 +24,9 @@ class IterationMonitor {
     /// the other ranks throw an Error. Collective; one all-reduce of one number if there is a
     /// callback or a clock.
     bool report(std::int64_t iteration, int converged, double residual, const char* stage);
-    /// The same inside a long step, but only if the last report is more than half a second old, so
-    /// that the events of short solves do not depend on time. Collective; all ranks return the same
-    /// value.
+    /// The same inside a long step, but only if there is a callback or a clock and the last report
+    /// is more than half a second old: the events of short solves then do not depend on time.
+    /// Collective, one all-reduce; all ranks return the same value.
     bool report_within(std::int64_t iteration, int converged, double residual, const char* stage);
     bool interrupted() const { return interrupted_; }
     /// True if the solver must save its state now: the clock of some rank has asked for it since

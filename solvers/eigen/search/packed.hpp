@@ -7,7 +7,8 @@
 namespace quiver {
 
 /// The memory of `block` viewed as `width` columns without gaps between the rows, so that products
-/// read whole cache lines. The view does not preserve the matrix that the memory held.
+/// read whole cache lines. Entries written through `block` have other places in this view, so use
+/// only one of the two for the same data.
 template <class T>
 BlockView<T> packed(BlockVector<T>& block, int width) {
     const BlockView<T> all = block.columns(0, width);

@@ -67,13 +67,14 @@ class HermitianDefect {
     double skew_ = 0;
 };
 
-/// Rayleigh-Ritz on the orthonormal columns X, with AX at hand. With a B, X is B-orthonormal and BX
-/// is another block than X.
+/// Rayleigh-Ritz on the orthonormal columns X with the given AX = (A - shift B) X. With a B, X is
+/// B-orthonormal and BX = B X is a separate block; without B pass X as BX.
 ///
 ///     H = X^H AX,  H S = S Theta,  X <- X S,  BX <- BX S,  AX <- AX S - BX S Theta
 ///
-/// Returns the pairs theta + shift with ||AX(:, j)|| / ||x_j||_2, the smallest key(theta + shift)
-/// first. check(H) is called before anything changes and may throw; fail(text) must throw.
+/// Returns the values theta + shift with the residuals ||AX(:, j)|| / ||x_j||_2 of the final AX,
+/// the smallest key(theta + shift) first. check(H) is called before anything changes and may throw;
+/// fail(text) must throw.
 template <class T, class Key, class Check, class Fail>
 std::vector<RitzPair> rayleigh_ritz(Context& ctx, BlockView<T> x, BlockView<T> bx, BlockView<T> ax,
                                     double shift, Key&& key, Check&& check, Fail&& fail) {

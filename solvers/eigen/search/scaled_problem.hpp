@@ -14,7 +14,7 @@
 
 namespace quiver {
 
-/// Y = 2^-exponent A X. Exact unless products of A underflow.
+/// Y = 2^-exponent A X. Exact unless products of A underflow or overflow.
 template <class T>
 class ScaledOperator final : public Operator<T> {
   public:
@@ -32,7 +32,8 @@ class ScaledOperator final : public Operator<T> {
 
 /// The exponents of scale factors that bring the largest entries of A and B near 1 if a norm lies
 /// outside NormRange; else 0. Also 0 for operators without stored entries, and for entries that are
-/// not finite. Collective. Cost: a pass over the stored entries of A and B, two all-reduces.
+/// not finite. Collective. Cost for A, and the same for B: one pass over the stored entries and one
+/// all-reduce; if a norm lies outside, another pass and two more all-reduces.
 template <class T>
 PencilExponents needed_exponents(Context& ctx, const EigenProblem<T>& problem);
 
@@ -46,9 +47,9 @@ class ScaledProblem {
     ScaledProblem& operator=(const ScaledProblem&) = delete;
 
     const EigenProblem<T>& problem() const { return *problem_; }
-    /// With the target and the window of lambda'.
+    /// Converts the target and the window to those of lambda'.
     EigenOptions scaled(EigenOptions options) const;
-    /// The result for A and B.
+    /// Converts the result of problem() to that of A and B.
     EigenResult<T> restored(Context& ctx, EigenResult<T> result) const;
 
   private:

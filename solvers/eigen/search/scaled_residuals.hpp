@@ -23,15 +23,15 @@ void checked_product(Context& ctx, Method method, Operator<T>& a, BlockView<cons
 /// the power of two of B.
 int even_exponent(double largest);
 
-/// A and B were scaled by 2^-exponent.
+/// The exponents a and b of the factors 2^-a and 2^-b by which A and B were scaled.
 struct PencilExponents {
     int a = 0;
     int b = 0;
 };
 
-/// ||A x_j - values[j] B x_j|| / ||x_j|| without the component in the span of the orthonormal
-/// `normals`. The products are scaled before their norms are taken, so that squares fit for any
-/// ||A||. Collective. Cost: one product with A, one with B.
+/// ||(I - N N^H) (A x_j - values[j] B x_j)|| / ||x_j|| with the orthonormal columns N = `normals`.
+/// The products are scaled before their norms are taken, so that squares neither overflow nor
+/// underflow for any ||A||. Collective. Cost: one product with A, one with B.
 template <class T>
 std::vector<double> scaled_residuals(Context& ctx, Method method, const EigenProblem<T>& problem,
                                      BlockView<const T> x, const std::vector<double>& values,

@@ -37,19 +37,22 @@ double last_wanted_key(const Basis& basis, int k) {
 
 /// `last`, `theta`: the keys of the k-th locked pair and of the complement's extreme Ritz pair
 /// (key: the eigenvalue, negated if the largest are wanted). `rho`: the residual of that Ritz pair.
-/// `threshold`: tol ||A||. `settled`: a residual at the level of rounding noise, whatever the
-/// tolerance (with a loose tolerance a mixture of eigenvectors could pass). Outside means theta -
-/// last > threshold and theta - last >= 100 sqrt(dimensions) rho; docs/solvers.md bounds the
-/// probability of an error. Numbers that are not finite decide nothing: open.
+/// `threshold`: tol ||A||. `settled`: a residual at the level of rounding noise, independent of the
+/// tolerance, because with a loose tolerance a mixture of eigenvectors could pass. The verdict is
+/// open until rho <= settled, or until theta - last > threshold and theta - last >= 100
+/// sqrt(dimensions) rho; docs/solvers.md bounds the probability of an error. Then theta is inside
+/// or outside if it differs from last by more than threshold + rho, else tied. Numbers that are not
+/// finite leave the verdict open.
 ComplementVerdict judge_complement(double last, double theta, double rho, double threshold,
                                    double settled, std::int64_t dimensions);
 
-/// Turns candidates for the k wanted pairs into a verified result: Rayleigh-Ritz on all candidates
-/// with fresh products; a search for the pairs that are missing or above the tolerance, starting
-/// from the candidates; and a search of the complement as in block_lanczos(). The candidates may be
-/// dependent and in any order. `norm`: a lower bound of ||A||, close to it, to which the tolerance
-/// refers. Iterations, products and seconds of the result count this call only. Standard problems
-/// only. Collective. Cost: that of block_lanczos's verification, a search for the (k + 1)-st pair.
+/// Turns candidates for the k wanted pairs into a verified result. Three stages: Rayleigh-Ritz on
+/// all candidates with fresh products; a search for the pairs that are missing or above the
+/// tolerance, starting from the candidates; a search of the complement as in block_lanczos(). The
+/// candidates may be dependent and in any order. `norm`: a close lower bound of ||A||; the
+/// tolerance is relative to it. Iterations, products and seconds of the result count this call
+/// only. Standard problems only. Collective. Cost: that of block_lanczos's verification, a search
+/// for the (k + 1)-st pair.
 template <class T>
 EigenResult<T> verify_pairs(Context& ctx, const EigenProblem<T>& problem,
                             const EigenOptions& options, BlockView<const T> candidates,

@@ -53,8 +53,9 @@ EigenResult<T> VerifiedSearch<T>::run() {
                 continue;
             }
         }
-        // The smallest theta of P^H A P y = theta y, P = I - Q Q^H B, from fresh random columns.
-        // theta beyond Q's last eigenvalue: every copy is found. theta inside: absorb y in Q.
+        // From fresh random columns, find the extreme pair (theta, y) of P^H A P, P = I - Q Q^H B.
+        // If theta lies beyond the last eigenvalue of Q, every copy is found. If theta lies inside,
+        // absorb y in Q and search again.
         verify();
     }
     return result();

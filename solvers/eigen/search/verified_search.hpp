@@ -19,23 +19,23 @@
 
 namespace quiver {
 
-/// A pair is locked only if its residual is this factor below the tolerance, so that the fresh
-/// residual meets it.
+/// A pair is locked only if its residual is at most this fraction of the tolerance, so that its
+/// fresh residual meets the tolerance.
 constexpr double lock_margin = 0.7;
 /// The bound of the residuals of locked pairs.
 constexpr double lockable_residual(double tolerance, double norm) {
     return lock_margin * (tolerance * norm);
 }
 /// A tolerance at which a pair with this residual is locked. Four operations round here and in
-/// lockable_residual(): without the last factor the bound could lie one ulp below the residual, and
-/// a search would accept the same residual forever.
+/// lockable_residual(). Without the last factor the bound could therefore lie one ulp below the
+/// residual, and a search that accepts the residual would repeat forever.
 constexpr double locking_tolerance(double residual, double norm) {
     return residual / (lock_margin * norm) * (1 + 4 * std::numeric_limits<double>::epsilon());
 }
 /// If rounding keeps residuals above the tolerance, the tolerance is raised to them, up to this
 /// many times the residual that is usually attainable.
 constexpr double attainable_slack = 16;
-/// How often pairs whose fresh residuals are above the tolerance are searched again.
+/// Maximal number of searches for pairs whose fresh residuals are above the tolerance.
 constexpr int max_refinements = 5;
 
 /// One solve. A method derives from this class and supplies how its space grows, how the complement
@@ -75,12 +75,12 @@ class VerifiedSearch {
     virtual void begin() = 0;
     /// Called when a search begins, but not when it is resumed from a state.
     virtual void begin_search() {}
-    /// Locks what has converged. True if all wanted pairs are found.
+    /// Locks converged pairs. True if all wanted pairs are found.
     virtual bool found() = 0;
-    /// One step of the search. give_up_because() ends the solve.
+    /// One step of the search. An override may call give_up_because() to end the solve.
     virtual void extend() = 0;
-    /// The search was stopped: the best unconverged pairs take the missing places. Returns the
-    /// number of pairs that had converged.
+    /// Called when the search is stopped: the best unconverged pairs take the missing places.
+    /// Returns the number of converged pairs.
     virtual int give_up() = 0;
 
     // The pairs found.
@@ -103,11 +103,11 @@ class VerifiedSearch {
 
     /// Starts the search of the complement of the k wanted pairs.
     virtual void begin_complement() = 0;
-    /// The verdict on the complement. `inside`: the method has absorbed what it found; the pairs
-    /// are searched and refined again.
+    /// The verdict on the complement. `inside`: the method has absorbed the pairs that it found;
+    /// the search and its refinement follow again.
     virtual ComplementVerdict complement() = 0;
-    /// One step of the search of the complement. absorb() records that a wanted pair was found and
-    /// absorbed while that search goes on.
+    /// One step of the search of the complement. An override calls absorb() if it has absorbed a
+    /// wanted pair but continues this search.
     virtual void extend_complement() = 0;
 
     // The method's part of a checkpoint, besides the numbers that all methods have.
@@ -116,13 +116,14 @@ class VerifiedSearch {
     virtual void save(SolverState<T>& state) = 0;
     /// Called after visit_numbers().
     virtual void restore(const SavedState<T>& state) = 0;
-    /// True if a state of another solver can be resumed from.
+    /// True if this method can resume from a state of the other method `solver`.
     virtual bool resumes_from(const std::string& /*solver*/) const { return false; }
 
     // The method's part of the result.
 
     virtual std::int64_t iterations() const = 0;
-    /// Fills in the fields operator_applications, block and basis, and those of the method alone.
+    /// Fills in the fields operator_applications, block and basis, and those that only this method
+    /// has.
     virtual void describe(EigenResult<T>& result) const = 0;
     /// An estimate of ||A||, and the norm to which the residual of an eigenvalue is relative.
     virtual double norm() const = 0;
@@ -143,12 +144,12 @@ class VerifiedSearch {
     double tolerance() const { return tolerance_; }
     double threshold() const { return tolerance_ * norm(); }
     double threshold(double value) const { return tolerance_ * scale(value); }
-    /// Residuals up to this are locked.
+    /// Pairs with residuals up to this are locked.
     double lockable() const { return lockable_residual(tolerance_, norm()); }
     double attainable() const { return attainable_units * eps() * norm(); }
     double attainable(double value) const { return attainable_units * eps() * scale(value); }
-    /// A residual up to this settles a verdict: the level of rounding noise, whatever the
-    /// tolerance.
+    /// A residual up to this decides the verdict on the complement: the level of rounding noise,
+    /// also if the tolerance is loose.
     double settled(double value) const {
         return lock_margin * std::min(threshold(value), attainable(value));
     }
@@ -163,7 +164,7 @@ class VerifiedSearch {
     }
     /// Ends the solve at the next step, as if it were out of iterations.
     void stop() { stopped_ = true; }
-    /// Ends the solve, which has not converged.
+    /// Ends the solve as not converged.
     void give_up_because(const std::string& message) { message_ = message; }
     bool has_given_up() const { return !message_.empty(); }
     bool is_verifying() const { return verifying_; }
@@ -174,7 +175,7 @@ class VerifiedSearch {
         return monitor_.report(iterations(), converged, residual, stage);
     }
     IterationMonitor& monitor() { return monitor_; }
-    /// All numbers of a state.
+    /// The numbers common to all states, and those of visit_numbers().
     StateNumbers numbers();
 
   private:
@@ -197,7 +198,7 @@ class VerifiedSearch {
     IterationMonitor monitor_;
     double tolerance_;
     int refinements_ = 0;
-    /// The current search resumes from a state.
+    /// True if the current search resumes from a state.
     bool resumed_ = false;
     /// verifying_: the complement is being searched. absorbed_: that search has absorbed a wanted
     /// pair.

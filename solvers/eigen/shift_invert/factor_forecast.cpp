@@ -21,12 +21,13 @@
 namespace quiver {
 namespace {
 
-/// The share of the available memory that factors may take; MUMPS tells its work space as well.
+/// The share of the available memory that factors may take; larger for MUMPS, whose forecast
+/// includes its work space.
 constexpr double memory_share = 0.4;
 constexpr double mumps_memory_share = 0.8;
-/// Multiply-adds of MUMPS in the time of one of SparseLdlt.
+/// Multiply-adds that MUMPS makes in the time of one multiply-add of SparseLdlt.
 constexpr double mumps_speed = 4;
-/// Eigen numbers the entries of a factor by 32 bits.
+/// Eigen numbers the entries of a factor with 32-bit integers.
 constexpr double most_entries = std::numeric_limits<int>::max();
 
 template <class W>
@@ -36,7 +37,7 @@ std::int64_t count_below(Factorisation<W>& factorisation, const CsrRows<W>& a, c
     return facts.complete && facts.zero == 0 ? facts.below : -1;
 }
 
-/// Fills in the forecast on rank 0, and returns what would factorise.
+/// Fills in the forecast, on rank 0, and returns the factorisation that it predicts.
 template <class W>
 std::unique_ptr<Factorisation<W>> predict_factors(const CsrRows<W>& a, const CsrRows<W>* b,
                                                   bool uses_mumps, int threads,
@@ -65,7 +66,7 @@ std::unique_ptr<Factorisation<W>> predict_factors(const CsrRows<W>& a, const Csr
 /// rows. Collective.
 template <class T>
 bool can_gather(Context& ctx, const EigenProblem<T>& problem) {
-    // The sent entries, two sparse matrices of them, and the copy for MUMPS.
+    // Bytes of the sent entries, of two sparse matrices made from them, and of the copy for MUMPS.
     constexpr double bytes_per_entry = 120;
     constexpr double bytes_per_row = 200;
     double entries = 0;
@@ -75,7 +76,8 @@ bool can_gather(Context& ctx, const EigenProblem<T>& problem) {
         entries += stored == nullptr ? 0 : static_cast<double>(stored->global_nonzeros());
     }
     const auto rows = static_cast<double>(problem.a.row_map().global_rows());
-    // On a device an iteration of a large matrix is faster than its work on the host tells.
+    // On a device an iteration with a large matrix is faster than its multiply-adds on the host
+    // suggest.
     bool fits = ctx.place() == Place::host &&
                 bytes_per_entry * entries + bytes_per_row * rows <=
                     memory_share * std::min(available_host_bytes(), available_address_space());
@@ -138,7 +140,8 @@ FactorForecast forecast_factorisation(Context& ctx, const EigenProblem<T>& probl
         forecast.rows = a.map.global_rows();
         forecast.column_bytes = sizeof(Wide) * static_cast<double>(forecast.rows);
         if (options.window && forecast.fits(0) && forecast.products <= most_counting) {
-            // Farther out, because an eigenvalue at an end would give a pivot of zero.
+            // Count slightly beyond the ends, because an eigenvalue at an end would give a pivot of
+            // zero.
             const double edge = 1e-3 * (options.window->high - options.window->low);
             const std::int64_t low =
                 count_below(*factorisation, a, mass, options.window->low - edge);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a factorisation of A - sigma B would take, before it is made. Private to solvers/eigen.
+// Predicts the size and the work of a factorisation of A - sigma B without making it. Private to
+// solvers/eigen.
 #pragma once
 
 #include <cstdint>
@@ -12,34 +13,36 @@
 
 namespace quiver {
 
-/// From the symbolic analysis of the pattern of A and B by what will factorise; the same on all
-/// ranks.
+/// The prediction of MUMPS or SparseLdlt, whichever will factorise, from the pattern of A and B;
+/// the same on all ranks.
 struct FactorForecast {
     std::int64_t rows = 0;
     /// Entries of L; if the factors of SparseLdlt do not fit, a lower bound.
     std::int64_t entries = 0;
     /// Multiply-adds of one factorisation, at the speed of SparseLdlt.
     double products = 0;
-    /// The factors, a column of vectors, and the memory that rank 0 may use for both.
+    /// Bytes of the factors and of one vector, and the most bytes that rank 0 may use for factors
+    /// and vectors.
     double bytes = 0;
     double column_bytes = 0;
     double most_bytes = 0;
-    /// Of a window, if counted: the number of eigenvalues inside; else -1.
+    /// The number of eigenvalues in the window if they were counted, else -1.
     std::int64_t inside = -1;
 
-    /// Also with the three columns that shift_invert() keeps for each of `pairs` pairs.
+    /// True if the factors fit together with the three vectors that shift_invert() keeps for each
+    /// of `pairs` pairs.
     bool fits(double pairs) const { return bytes + 3 * pairs * column_bytes <= most_bytes; }
     /// "factors of 1.2e+06 entries, 18.3 MB"
     std::string words() const;
-    /// The same, "are more than the 12.3 MB that they may take".
+    /// The same, followed by ", are more than the 12.3 MB that they and the vectors may take".
     std::string words_of_too_much() const;
     /// Multiply-adds of shift_invert() for `pairs` pairs.
     double solve_products(double pairs, bool interior) const;
 };
 
-/// True if shift_invert() takes this problem: A and B are SparseMatrix objects, without
-/// constraints, checkpoint and protection, and have at most most_ldlt_rows rows, or there is MUMPS
-/// and rank 0 has the memory for the entries, on the host. Collective.
+/// True if shift_invert() can solve this problem: A and B are SparseMatrix objects; there are no
+/// constraints, no checkpoint and no protection; there are at most most_ldlt_rows rows, or, on the
+/// host with MUMPS, as many as rank 0 has memory for. Collective.
 template <class T>
 bool can_factorise(Context& ctx, const EigenProblem<T>& problem);
 

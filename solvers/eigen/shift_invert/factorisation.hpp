@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What shift-invert needs of a sparse factorisation, and its form by SparseLdlt. Private to
-// solvers/eigen.
+// The interface through which shift-invert uses a sparse factorisation, and its implementation by
+// SparseLdlt. Private to solvers/eigen.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,16 @@
 
 namespace quiver {
 
-/// What a factorisation A - sigma B = L D L^H tells.
+/// The facts about a factorisation A - sigma B = L D L^H.
 struct FactorFacts {
-    /// False: there are no factors and no counts.
+    /// If false, there are no factors and no counts.
     bool complete = false;
     /// Negative and zero eigenvalues of D.
     std::int64_t below = 0;
     std::int64_t zero = 0;
-    /// The least |eigenvalue| of D, if it is known.
+    /// The least |eigenvalue| of D; infinity if unknown.
     double least_pivot = std::numeric_limits<double>::infinity();
-    /// A bound of ||A - sigma B - L D L^H||_2, if it is known.
+    /// A bound of ||A - sigma B - L D L^H||_2, if known.
     std::optional<double> error;
 
     bool is_positive_definite() const { return complete && below == 0 && zero == 0; }

@@ -16,12 +16,13 @@ using DoubleOf = std::conditional_t<is_complex_v<T>, std::complex<double>, doubl
 /// All rows of the matrix on rank 0, none on the others. Throws on all ranks: InputError unless the
 /// operator is a SparseMatrix, NumericalError for entries that are not finite or a matrix that is
 /// not Hermitian; the messages name the matrix `name`. Collective. Cost: one product with a column,
-/// and one exchange of the entries. Columns are numbers of T: rows up to 2^24.
+/// and one exchange of the entries. The column numbers travel as numbers of T, so that single
+/// precision allows up to 2^24 rows.
 template <class T>
 CsrRows<DoubleOf<T>> gather_rows(Context& ctx, Operator<T>& a, const char* name);
 
 /// Multiplies the entries by 2^-e, without rounding, so that the largest is near 1; returns e, an
-/// even number. A zero matrix stays.
+/// even number. A zero matrix is not changed.
 template <class W>
 int scale_to_one(CsrRows<W>& rows);
 

@@ -19,18 +19,19 @@ struct InversePair {
     double residual = 0;
 };
 
-/// The basis V is B-orthonormal, in itself and against the known vectors, and the projected matrix
-/// H = V^H B (A - sigma B)^-1 B V is computed by its definition. A step appends the block
-/// orthonormalised from the last image; directions that vanish are replaced by random ones, so that
-/// a basis may fill the whole space. Cost of a step of b columns with p columns in the basis: two
-/// triangular solves and a product with B, 4 n b (p + known) flops twice. Source: Wu and Simon,
-/// SIAM J. Matrix Anal. Appl. 22 (2000) 602; Grimes, Lewis, Simon, SIAM J. Matrix Anal. Appl. 15
-/// (1994) 228.
+/// The basis V is B-orthonormal and B-orthogonal to the known vectors. The projected matrix H = V^H
+/// B (A - sigma B)^-1 B V is computed by its definition. A step orthonormalises the image of the
+/// last block and appends it; random directions replace directions that vanish, so that a basis may
+/// fill the whole space. Cost of a step of b columns with p columns in the basis: two triangular
+/// solves, two products with B, and two passes of Gram-Schmidt with 4 n b (p + known) flops each.
+/// Source: Wu and Simon, SIAM J. Matrix Anal. Appl. 22 (2000) 602; Grimes, Lewis, Simon, SIAM J.
+/// Matrix Anal. Appl. 15 (1994) 228.
 template <class W>
 class InverseLanczos {
   public:
-    /// `known`: B-orthonormal eigenvectors, which the basis leaves out. `columns`: of the basis
-    /// before a restart, at most rows - known. All arguments must outlive this object.
+    /// `known`: B-orthonormal eigenvectors, to which the basis is kept B-orthogonal. `columns`:
+    /// columns of the basis before a restart, at most rows - known. All arguments must outlive this
+    /// object.
     InverseLanczos(ShiftedPencil<W>& pencil, const ShiftedFactor<W>& factor,
                    const std::vector<BlockVector<W>>& known, int block, int columns,
                    std::uint64_t seed);
@@ -38,13 +39,13 @@ class InverseLanczos {
     /// Extends the basis until it is full, and computes its Ritz pairs, those with the largest
     /// |theta| first.
     const std::vector<InversePair>& fill_basis();
-    /// True if the basis spans all that the known vectors leave.
+    /// True if the basis spans the whole complement of the known vectors.
     bool spans_all() const { return next_ == 0; }
     /// V <- the first `keep` Ritz vectors.
     void restart(int keep);
-    /// X <- (A - sigma B)^-1 B x_j of these Ritz vectors, orthonormalised: the solve removes
-    /// components far from sigma, which rounding has left. Returns fewer columns if some depend on
-    /// others.
+    /// (A - sigma B)^-1 B x_j for these Ritz vectors, orthonormalised: the solve damps components
+    /// far from sigma, which rounding has left in x_j. Returns fewer columns if some are linearly
+    /// dependent.
     BlockVector<W> vectors(const std::vector<int>& pairs);
 
   private:

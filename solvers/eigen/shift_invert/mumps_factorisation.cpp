@@ -34,7 +34,8 @@ constexpr int solve_job = 3;
 constexpr int singular_code = -10;
 constexpr int allocation_code = -13;
 
-/// Repetitions of a factorisation whose delayed pivots need more work space than expected.
+/// Maximal number of repetitions of a factorisation whose delayed pivots need more work space than
+/// expected.
 constexpr int most_repetitions = 6;
 
 constexpr double megabyte = 1e6;
@@ -47,7 +48,7 @@ bool is_out_of_memory(int code) {
     return code == allocation_code || code == -5 || code == -7 || code == -19;
 }
 
-/// A count of MUMPS; a negative one is in millions.
+/// A count in the convention of MUMPS: a negative count is in millions.
 double count_of(MUMPS_INT value) {
     return value < 0 ? -1e6 * static_cast<double>(value) : static_cast<double>(value);
 }
@@ -184,7 +185,7 @@ MumpsFactorisation<W>::MumpsFactorisation(const Comm& comm, int threads, const C
                                           const CsrRows<W>* b, Announce announce)
     : announce_(std::move(announce)), data_(std::make_unique<Data>()) {
     Data& data = *data_;
-    // The error of one rank alone stays its own, so that a caller with more ranks can agree on it.
+    // With one rank the error stays on this rank, so that a caller with more ranks can agree on it.
     const auto run = [&](auto&& phase) { comm.size() > 1 ? comm.agree(phase) : phase(); };
     run([&] {
         if (comm.rank() == 0) {
@@ -224,7 +225,7 @@ const MumpsForecast& MumpsFactorisation<W>::forecast() const {
     return data_->forecast;
 }
 
-/// Before a repetition with more work space.
+/// Throws MemoryError if a repetition with more work space would not fit the memory.
 template <class W>
 void MumpsFactorisation<W>::require_room() const {
     const double needed =

@@ -10,7 +10,7 @@
 
 namespace quiver {
 
-/// What MUMPS predicts from the pattern.
+/// The prediction of MUMPS from the pattern.
 struct MumpsForecast {
     /// Entries of the factor, multiply-adds of the factorisation.
     double entries = 0;
@@ -27,27 +27,28 @@ bool mumps_is_available(const Comm& comm);
 /// A - sigma B = L D L^H by the multifrontal method with threshold pivoting (1 x 1 and 2 x 2), D
 /// with blocks of both sizes; pivots that are zero up to rounding are counted apart. A complex
 /// matrix is embedded as the real symmetric [Re -Im; Im Re], which has every eigenvalue twice:
-/// MUMPS has no L D L^H. The pattern is analysed once. The same ranks need not give the same bits
-/// in two runs if there are several. Source: Amestoy, Duff, L'Excellent, Koster, SIAM J. Matrix
-/// Anal. Appl. 23 (2001) 15; MUMPS 5 users' guide.
+/// MUMPS has no L D L^H. The pattern is analysed once. With several ranks two runs may differ in
+/// the last bits. Source: Amestoy, Duff, L'Excellent, Koster, SIAM J. Matrix Anal. Appl. 23 (2001)
+/// 15; MUMPS 5 users' guide.
 template <class W>
 class MumpsFactorisation final : public Factorisation<W> {
   public:
     /// Tells the other ranks to call follow(job).
     using Announce = std::function<void(int job)>;
 
-    /// Analyses the pattern of A - sigma B, whose rows are those of rank 0 of `comm`; Comm() is
-    /// this rank alone, which needs no `announce`. Collective over `comm`, also in its errors.
+    /// Analyses the pattern of A - sigma B, all of whose rows are on rank 0 of `comm`. With Comm(),
+    /// which is this rank alone, `announce` is not needed. Collective over `comm`: an error of one
+    /// rank is thrown on all.
     MumpsFactorisation(const Comm& comm, int threads, const CsrRows<W>& a, const CsrRows<W>* b,
                        Announce announce = {});
     /// Collective.
     ~MumpsFactorisation() override;
 
     const MumpsForecast& forecast() const;
-    /// On rank 0. The messages of a MemoryError name the megabytes.
+    /// Called on rank 0. The message of a MemoryError names the megabytes.
     FactorFacts factor(const CsrRows<W>& a, const CsrRows<W>* b, double sigma) override;
     void solve(BlockView<W> x) override;
-    /// On the other ranks: takes part in a factorisation or solve of rank 0.
+    /// Called on the other ranks: takes part in a factorisation or solve of rank 0.
     void follow(int job);
 
   private:

@@ -30,14 +30,14 @@
 namespace quiver {
 namespace {
 
-/// Columns that are sent and multiplied at once.
+/// The number of columns that are sent and multiplied at once.
 int sent_width(std::int64_t rows) {
     constexpr std::int64_t most_numbers = std::int64_t{1} << 23;
     return static_cast<int>(
         std::clamp<std::int64_t>(most_numbers / std::max<std::int64_t>(rows, 1), 1, 64));
 }
 
-/// Below this number of rows one rank factorises faster than several.
+/// With fewer rows than this one rank factorises faster than several.
 constexpr std::int64_t few_shared_rows = 20000;
 
 [[noreturn]] void refuse_problem(const std::string& text) {
@@ -46,8 +46,8 @@ constexpr std::int64_t few_shared_rows = 20000;
     throw error;
 }
 
-/// What rank 0 tells the other ranks: that a step has ended, that they take part in a job of MUMPS,
-/// or that the search has ended.
+/// A message of rank 0 to the other ranks: a step has ended, a job of MUMPS begins, or the search
+/// has ended.
 struct Step {
     enum class Kind : int { progress, job, end };
     Kind kind = Kind::progress;
@@ -55,7 +55,7 @@ struct Step {
     SlicerProgress progress;
 };
 
-/// What rank 0 has found.
+/// The outcome of the search on rank 0, sent to all ranks.
 struct Facts {
     bool proven = false;
     bool is_indefinite = false;
@@ -85,7 +85,7 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
             refuse_problem("there is no state to save or to resume from; omit the checkpoint");
         }
         if (problem.constraints.cols > 0) {
-            refuse_problem("constraints are not supported; dense and the iterations take them");
+            refuse_problem("constraints are not supported; use dense or a method that iterates");
         }
         const std::int64_t rows = problem.a.row_map().global_rows();
         if (rows > most_ldlt_rows && !uses_mumps_) {
@@ -98,7 +98,8 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
   private:
     bool is_root() const { return this->ctx().comm().rank() == 0; }
 
-    /// The whole solve on rank 0; the other ranks follow its steps, because a callback may end it.
+    /// Solves on rank 0; the other ranks follow the steps, because the callback of any rank may end
+    /// the solve.
     void begin() override {
         const std::optional<CsrRows<Wide>> b =
             this->problem().b == nullptr
@@ -128,7 +129,7 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
         share_result();
     }
 
-    /// MUMPS on all ranks, or one of the factorisations on rank 0. Collective.
+    /// Prepares MUMPS, if it is used, on all ranks or on rank 0. Collective.
     void prepare_factorisation(const CsrRows<Wide>& a, const CsrRows<Wide>* b) {
         const Comm& comm = this->ctx().comm();
         const std::int64_t rows = this->problem().a.row_map().global_rows();
@@ -171,7 +172,7 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
         return LdltFactorisation<Wide>().factor(b, nullptr, 0).is_positive_definite();
     }
 
-    /// Rank 0.
+    /// Runs on rank 0 only.
     void solve(CsrRows<Wide> a, std::optional<CsrRows<Wide>> b) {
         facts_.exponents.a = scale_to_one(a);
         if (b) {
@@ -192,7 +193,8 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
         options.max_basis = this->options().max_basis;
         options.residual = std::clamp(0.1 * this->options().tol, 1e-14, 1e-11);
         if (sizeof(real_t<T>) < sizeof(double)) {
-            // The rounding of the entries has separated the copies of a multiple eigenvalue.
+            // The rounding of entries to single precision has separated the copies of a multiple
+            // eigenvalue.
             options.resolution = rounding() * pencil_->norm() / pencil_->norm_b();
         }
         options.seed = this->options().seed;
@@ -439,13 +441,13 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
     double norm_b_ = 0;
     bool tied_ = false;
     std::vector<double> values_;
-    /// Their numbers among the pairs that rank 0 has found.
+    /// For each of values_, its index among the pairs that rank 0 has found.
     std::vector<int> chosen_;
     BlockVector<T> vectors_;
     std::vector<RitzPair> pairs_;
-    /// On rank 0, or on all ranks.
+    /// Exists on rank 0 or on all ranks.
     std::unique_ptr<MumpsFactorisation<Wide>> mumps_;
-    /// On rank 0.
+    /// These exist on rank 0 only.
     LdltFactorisation<Wide> ldlt_;
     std::optional<ShiftedPencil<Wide>> pencil_;
     std::optional<SpectrumSlicer<Wide>> slicer_;

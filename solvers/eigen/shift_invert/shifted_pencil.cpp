@@ -22,7 +22,7 @@ constexpr double rounding_unit = std::numeric_limits<double>::epsilon();
 /// A factorisation whose error is below this many units of rounding of the norm is as good as one
 /// with pivoting.
 constexpr double good_units = 1e4;
-/// Pivots below this many units of rounding of the norm belong to an eigenvalue at the shift.
+/// Pivots below this many units of rounding of the norm indicate an eigenvalue at the shift.
 constexpr double singular_units = 100;
 /// Moves of a shift, in units of rounding of the norm.
 constexpr double move_units[] = {0, 1e4, -1e4, 1e6, -1e6, 1e8, -1e8};
@@ -119,15 +119,15 @@ ShiftedFactor<W> ShiftedPencil<W>::try_factor(double sigma) {
     return result;
 }
 
-/// From solves for known random solutions. The computed Y solves (A - sigma B + E) Y = C up to the
-/// rounding of the solve, so that its residual is E Y, and ||E||_2 <= ||E||_F, whose square is n
-/// times the mean of ||E y||^2 / ||y||^2 over all y.
+/// Measures the backward error by solves for known random solutions. The computed Y solves (A -
+/// sigma B + E) Y = C up to the rounding of the solve, so that its residual is E Y, and ||E||_2 <=
+/// ||E||_F, whose square is n times the mean of ||E y||^2 / ||y||^2 over all y.
 template <class W>
 void ShiftedPencil<W>::measure(ShiftedFactor<W>& factor) {
     constexpr int samples = 8;
     // E of rank one is the worst case: all samples are below half of its norm once in 2000 times.
     constexpr double safety = 2;
-    // An error of a solution as large as this shows an eigenvalue within `singular_units`.
+    // An error of the solution above this shows an eigenvalue within `singular_units` of the shift.
     constexpr double most_moved = 1 / singular_units;
     BlockVector<W> x(ctx_, map(), samples);
     BlockVector<W> y(ctx_, map(), samples);

@@ -15,17 +15,18 @@
 
 namespace quiver {
 
-/// The facts of the last factorisation of A - sigma B, whose factors are those of the pencil.
+/// The facts about a factorisation of A - sigma B. The pencil holds only the factors of the last
+/// one.
 template <class W>
 struct ShiftedFactor {
     double sigma = 0;
     bool complete = false;
     /// The number of eigenvalues below sigma, by Sylvester's law of inertia.
     std::int64_t below = 0;
-    /// The count is right if no eigenvalue lies within `error` of sigma (with B: within error
-    /// ||x||^2 for the eigenvectors x, x^H B x = 1, to first order).
+    /// `below` is right if no eigenvalue lies within `error` of sigma (with B: within error ||x||^2
+    /// for the eigenvectors x, x^H B x = 1, to first order).
     double error = 0;
-    /// The backward error of a solve: the digits of the factors.
+    /// The backward error of a solve with the factors.
     double backward = 0;
 };
 
@@ -50,16 +51,18 @@ class ShiftedPencil {
     /// A <- -A.
     void negate();
 
-    /// Factorises A - sigma B. If a pivot is so small that digits are lost, sigma moves by up to
-    /// 1e-4 (|sigma| + gap of rounding) until one is not; the best try is taken.
+    /// Factorises A - sigma B. If a pivot is so small that digits are lost, sigma moves by 1e4, 1e6
+    /// or 1e8 units of rounding of scale(sigma) / ||B|| in either direction, until the factors are
+    /// good; otherwise the best attempt is taken.
     ShiftedFactor<W> factor(double sigma);
-    /// Y = (A - sigma B)^-1 X with the last factor, with one step of iterative refinement if it has
-    /// lost digits. X and Y do not overlap.
+    /// Y = (A - sigma B)^-1 X with the factors of the last call of factor(), which returned
+    /// `factor`; one step of iterative refinement follows if they have lost digits. X and Y do not
+    /// overlap.
     void solve(const ShiftedFactor<W>& factor, BlockView<const W> x, BlockView<W> y);
 
     std::int64_t factorisations() const { return factorisations_; }
     std::int64_t solves() const { return solves_; }
-    /// The largest move of a shift, relative to the norm; 0 if none has moved.
+    /// The largest move of a shift sigma, relative to scale(sigma); 0 if none has moved.
     double largest_move() const { return largest_move_; }
 
     /// ||A|| + |sigma| ||B||, to which rounding errors are relative; 1 if that is 0.

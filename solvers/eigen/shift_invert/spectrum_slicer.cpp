@@ -17,19 +17,19 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double slicing_unit = std::numeric_limits<double>::epsilon();
 
-/// Rounding errors of the largest |theta| bound the accuracy of the others: pairs whose share is
-/// larger than this wait for a shift nearer to them.
+/// Rounding errors of the largest |theta| limit the accuracy of the others: pairs for which these
+/// errors exceed this fraction of |theta| wait for a nearer shift.
 constexpr double most_rounding = 1e-8;
 /// The value sigma + 1 / theta and the Rayleigh quotient of a pair differ by at most this fraction
 /// of 1 / theta, besides the rounding of A and of the factors.
 constexpr double most_apart = 1e-4;
-/// Further pairs that a search for k looks for, to see the gap behind the k-th.
+/// Further pairs that a search for k pairs looks for, to see the gap behind the k-th.
 constexpr int extra_pairs = 2;
-/// Pairs that one shift is to find.
+/// Maximal number of pairs that are searched with one shift.
 constexpr int most_per_shift = 80;
 /// Filled bases without a further converged pair before a shift is given up.
 constexpr int patience = 3;
-/// A count of eigenvalues of which these many are not wanted is good enough.
+/// The number of eigenvalues that shifts around k wanted ones may enclose.
 std::int64_t allowed(int k) {
     return k + std::max(20, k);
 }
@@ -117,7 +117,7 @@ std::int64_t SpectrumSlicer<W>::found_between(double low, double high) const {
                          [&](double value) { return low < value && value < high; });
 }
 
-/// Whether rounding cannot have moved a known eigenvalue to the other side of the shift.
+/// True if rounding cannot have moved a known eigenvalue to the other side of the shift.
 template <class W>
 bool SpectrumSlicer<W>::is_clear(double shift) const {
     if (!std::isfinite(shift)) {
@@ -150,7 +150,8 @@ bool SpectrumSlicer<W>::search(const Wanted& wanted) {
     return !stopped_;
 }
 
-/// One basis, restarted until the wanted pairs have converged or no further one does.
+/// Searches with one basis, which is restarted until the wanted pairs have converged or no further
+/// pair converges.
 template <class W>
 bool SpectrumSlicer<W>::search_once(const Wanted& wanted) {
     const std::int64_t room = pencil_.rows() - static_cast<std::int64_t>(values_.size());
@@ -202,7 +203,7 @@ bool SpectrumSlicer<W>::search_once(const Wanted& wanted) {
     }
 }
 
-/// Relative to the distance from the shift, or at the level of rounding of ||A||.
+/// True if the residual is small relative to theta, or at the level of rounding of ||A||.
 template <class W>
 bool SpectrumSlicer<W>::has_converged(const InversePair& pair) const {
     const double size = std::abs(pair.theta);
@@ -210,7 +211,8 @@ bool SpectrumSlicer<W>::has_converged(const InversePair& pair) const {
     return pair.residual <= size * std::max(options_.residual, rounding * size);
 }
 
-/// Keeps the converged ones of the first `most` pairs; the others become estimates.
+/// Keeps the converged pairs among the first `most`; the values of other pairs become estimates.
+/// Returns the number of pairs kept.
 template <class W>
 int SpectrumSlicer<W>::accept(InverseLanczos<W>& lanczos, const std::vector<InversePair>& pairs,
                               int most) {
@@ -270,7 +272,8 @@ int SpectrumSlicer<W>::accept(InverseLanczos<W>& lanczos, const std::vector<Inve
     return static_cast<int>(taken.size());
 }
 
-/// A shift strictly between two others, where eigenvalues are missing.
+/// Chooses a shift strictly between `low` and `high`, where eigenvalues are missing; false if there
+/// is none.
 template <class W>
 bool SpectrumSlicer<W>::choose_shift(double low, double high, double& shift) const {
     std::vector<double> inside;
@@ -282,7 +285,7 @@ bool SpectrumSlicer<W>::choose_shift(double low, double high, double& shift) con
     if (!inside.empty()) {
         const auto middle = inside.begin() + static_cast<std::ptrdiff_t>(inside.size() / 2);
         std::nth_element(inside.begin(), middle, inside.end());
-        // Not on the estimate itself, which may be an eigenvalue.
+        // The shift must not lie on the estimate itself, which may be an eigenvalue.
         shift = *middle;
         double apart = std::min(shift - low, high - shift);
         for (const double other : inside) {
@@ -362,7 +365,8 @@ bool SpectrumSlicer<W>::complete(double low, double high) {
     return fail("the search for the missing eigenvalues takes too many shifts");
 }
 
-/// Eigenvalues between shifts as close as this are a cluster; more than a shift moves.
+/// Eigenvalues between shifts as close as this count as a cluster. The distance exceeds the first
+/// move of a shift by factor().
 template <class W>
 double SpectrumSlicer<W>::narrow(double sigma) const {
     constexpr double units = 1e5;
@@ -407,7 +411,7 @@ bool SpectrumSlicer<W>::bracket_smallest(int k) {
     return fail("no shift has been found below the wanted eigenvalues");
 }
 
-/// The wanted set ends in a cluster: `missing` further pairs of it will do, whichever they are.
+/// Called if the wanted set ends in a cluster: finds any `missing` further pairs of the cluster.
 template <class W>
 bool SpectrumSlicer<W>::take_cluster(double sigma, std::int64_t missing) {
     cluster_is_cut_ = true;
@@ -427,7 +431,7 @@ bool SpectrumSlicer<W>::fill_cluster(int total) {
            take_cluster(cluster_shift_, total - static_cast<std::int64_t>(values_.size()));
 }
 
-/// From the last factor's shift: the wanted pairs on both sides, then a shift behind them.
+/// Finds the wanted pairs on both sides of the last shift, then a shift behind them.
 template <class W>
 bool SpectrumSlicer<W>::find_smallest(int k) {
     if (k >= pencil_.rows()) {
@@ -456,7 +460,8 @@ bool SpectrumSlicer<W>::find_smallest(int k) {
             return false;
         }
         double high = factor_.sigma;
-        // Too many eigenvalues below the cut: look in front of a cluster, near the shift, halfway.
+        // If too many eigenvalues lie below the cut, try shifts in front of a cluster, near the
+        // last shift, and halfway.
         double next = has_all ? all[static_cast<std::size_t>(k) - 1] - 2 * narrow(low) : low;
         double part = 1.0 / 8;
         while (below_.at(high) > allowed(k) && high - low > 8 * narrow(low)) {
@@ -526,7 +531,8 @@ bool SpectrumSlicer<W>::find_nearest(double target, int k) {
             return (inner.radius == 0 || complete(inner.low, inner.high)) &&
                    take_cluster(target, k - found_between(outer.low, outer.high));
         }
-        // In front of a cluster, near the target, halfway.
+        // The next radius lies in front of a cluster, else beyond the last radius if none was too
+        // large, else near the target if none was too small, else halfway.
         if (inner.radius < front && front < outer.radius) {
             radius = front;
         } else if (std::isinf(outer.radius)) {
@@ -563,7 +569,7 @@ bool SpectrumSlicer<W>::find_between(double low, double high) {
         if (stopped_) {
             return false;
         }
-        // An eigenvalue at an end: count farther out.
+        // An eigenvalue lies at an end: count with shifts farther out.
         const double step =
             std::ldexp(std::max(resolution_, slicing_unit * std::abs(low)), 2 * attempt + 2);
         from = low - step;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Finds all eigenvalues between two shifts, and proves it by the inertia of the factorisations at
-// both. Private to solvers/eigen.
+// Finds all eigenvalues between two shifts, and proves by the inertia of the factorisations at both
+// shifts that no eigenvalue is missing. Private to solvers/eigen.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +15,17 @@
 
 namespace quiver {
 
-/// What a slicer has done so far.
+/// The work and the results of a slicer so far.
 struct SlicerProgress {
     std::int64_t factorisations = 0;
     std::int64_t solves = 0;
     int found = 0;
-    /// Of the next pair, relative to its distance from the shift.
+    /// The largest residual of the pairs that are searched, relative to theta.
     double residual = 1;
 };
 
 struct SlicerOptions {
-    /// Columns of a step; columns of a basis, 0: by the number of wanted pairs.
+    /// Columns of a step; columns of a basis (0: chosen by the number of wanted pairs).
     int block = 4;
     int max_basis = 0;
     /// A Ritz pair has converged if its residual is this small relative to theta.
@@ -33,7 +33,7 @@ struct SlicerOptions {
     /// Eigenvalues closer than this count as equal, even if the factorisations tell them apart.
     double resolution = 0;
     std::uint64_t seed = 1;
-    /// Factorisations before the search ends without a result.
+    /// After this many factorisations the search ends without a result.
     std::int64_t most_factorisations = 10000;
     /// Called after each factorisation and each filled basis; false ends the search.
     std::function<bool(const SlicerProgress&)> keep_going;
@@ -66,7 +66,7 @@ class SpectrumSlicer {
     const std::vector<BlockVector<W>>& vectors() const { return vectors_; }
     /// Two eigenvalues closer than this count as equal.
     double resolution() const { return resolution_; }
-    /// The wanted set ends in a cluster that no factorisation can resolve.
+    /// True if the wanted set ends in a cluster that no factorisation can resolve.
     bool cluster_is_cut() const { return cluster_is_cut_; }
     bool is_stopped() const { return stopped_; }
     /// Why a claim was not proved.
@@ -74,25 +74,26 @@ class SpectrumSlicer {
     SlicerProgress progress() const;
 
   private:
+    /// Numbers of wanted pairs: below the shift, above it, and nearest to it on either side.
     struct Wanted {
         int left = 0;
         int right = 0;
-        /// On either side.
         int nearest = 0;
     };
 
-    /// Factorises near `sigma` and records the count; false at the end of the search.
+    /// Factorises near `sigma` and records the count; false if the search must end.
     bool factor_at(double sigma);
-    /// Searches with the last factor until the wanted pairs are found, or nothing more is.
+    /// Searches with the last factors until the wanted pairs are found, or no further pair is
+    /// found.
     bool search(const Wanted& wanted);
     bool search_once(const Wanted& wanted);
     bool has_converged(const InversePair& pair) const;
     int accept(InverseLanczos<W>& lanczos, const std::vector<InversePair>& pairs, int most);
-    /// Finds what is missing between two recorded shifts.
+    /// Finds the eigenvalues that are missing between two recorded shifts.
     bool complete(double low, double high);
     bool choose_shift(double low, double high, double& shift) const;
-    /// The last of `keys`, ascending, that belongs to the first k or their cluster, and a clear cut
-    /// behind it.
+    /// A value that separates the first k of `keys` (ascending), and the cluster of the k-th, from
+    /// the next key.
     double cut_behind(const std::vector<double>& keys, int k) const;
     std::vector<double> all_estimates() const;
     std::int64_t count(double low, double high) const;
@@ -107,7 +108,8 @@ class SpectrumSlicer {
     ShiftedPencil<W>& pencil_;
     SlicerOptions options_;
     ShiftedFactor<W> factor_;
-    /// Counts of eigenvalues below shifts; at -infinity 0, at infinity all.
+    /// The number of eigenvalues below each shift (0 at -infinity, all at infinity), and the error
+    /// of its factorisation.
     std::map<double, std::int64_t> below_;
     std::map<double, double> error_;
     std::vector<double> values_;

@@ -33,7 +33,8 @@ inline int number_before(const std::string& line, const char* word) {
     return std::stoi(line.substr(begin + 1, end - begin - 1));
 }
 
-/// From the log of one program, in the order of its expressions.
+/// The resources of the kernels of one program, in the order of its expressions, read from the
+/// compiler's log.
 inline std::vector<Resources> read_log(const CompileRequest& request,
                                        const CompiledProgram& program) {
     std::map<std::string, Resources> by_name;
@@ -60,7 +61,7 @@ inline std::vector<Resources> read_log(const CompileRequest& request,
     return result;
 }
 
-/// Instances to compile, a few in one program.
+/// Instances to compile, at most eight in one program.
 class Batch {
   public:
     void add(const char* source, const char* arch, const std::string& expression) {
@@ -75,7 +76,7 @@ class Batch {
         }
     }
 
-    /// Compiles all on two threads; failures are those of the test.
+    /// Compiles all instances on two threads. An error fails the test.
     std::vector<Resources> compile_all() {
         for (auto& [name, open] : open_) {
             if (!open.expressions.empty()) {
@@ -108,7 +109,7 @@ class Batch {
     std::vector<CompileRequest> requests_;
 };
 
-/// One line for all instances, one for each that spills. Returns how many do.
+/// Prints one line for all instances, and one for each that spills. Returns how many spill.
 inline int report(const char* title, const std::vector<Resources>& all) {
     int most = 0;
     long sum = 0;

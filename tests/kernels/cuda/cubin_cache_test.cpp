@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The cache of compiled programs: entries are found again, repaired if damaged, and shared; a
-// failing cache causes no error. Needs no GPU.
+// Tests the cache of compiled programs: entries are found again, recompiled if damaged, and shared;
+// a cache that fails causes no error. Needs no GPU.
 #include "kernels/cuda/cubin_cache.hpp"
 
 #include <cstdlib>
@@ -149,7 +149,7 @@ TEST_F(CubinCacheTest, ProcessesCompileOnce) {
     EXPECT_EQ(compilations, 1);
     for (const auto& entry : fs::directory_iterator(folder)) {
         EXPECT_EQ(entry.path().filename().string().find("writing"), std::string::npos)
-            << "left behind: " << entry.path();
+            << "temporary file remains: " << entry.path();
     }
 }
 

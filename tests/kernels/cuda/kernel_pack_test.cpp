@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Packs and the compile queue: kernels are found again, damaged packs are ignored, a kernel that is
-// requested twice is compiled once. Needs no GPU.
+// Tests packs and the compile queue: kernels are found again, damaged packs are ignored, and a
+// kernel that is requested twice is compiled once. Needs no GPU.
 #include "kernels/cuda/kernel_pack.hpp"
 
 #include <filesystem>
@@ -38,7 +38,7 @@ class KernelPackTest : public ::testing::Test {
     static CompileRequest fill(const char* scalar) {
         return {"column_ops.cuh", {std::string("quiver::fill<") + scalar + ">"}, "sm_90"};
     }
-    /// A pack with the one program, and the program.
+    /// Writes a pack with the program and a note; returns its path.
     std::string write_pack(const CompileRequest& request, const CompiledProgram& program) const {
         const std::string path = (folder / KernelPack::file_name("sm_90")).string();
         const std::string key = key_of(request);
@@ -103,7 +103,7 @@ TEST_F(KernelPackTest, TheQueueCompilesWhatIsRequestedAndOnlyOnce) {
     const char* const scalars[] = {"float", "double", "quiver::Complex<float>",
                                    "quiver::Complex<double>"};
     {
-        // Like two ranks of a node that share a folder.
+        // Two queues with one folder, as of two ranks of a node.
         CompileQueue first(caches[0], 2);
         CompileQueue second(caches[1], 2);
         for (const char* scalar : scalars) {
@@ -127,7 +127,7 @@ TEST_F(KernelPackTest, TheQueueReportsCompileErrorsToTheCaller) {
     queue.request(wrong);
     EXPECT_FALSE(queue.ready(wrong));
     EXPECT_THROW(queue.get(wrong), DeviceError);
-    // get() without an earlier request.
+    // get() without a previous request():
     EXPECT_NO_THROW(queue.get(fill("double")));
     EXPECT_TRUE(queue.ready(fill("double")));
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The positions of elements of folded rows in the operands of the tensor cores, and the plans,
-// without a GPU: this file implements ldmatrix and mma.m16n8k16 as the PTX ISA defines them.
+// Tests plans of the mixed-precision products, and the positions of elements of folded rows in the
+// operands of the tensor cores. Needs no GPU: this file implements ldmatrix and mma.m16n8k16 as the
+// PTX ISA defines them.
 #include "kernels/cuda/mixed_plan.hpp"
 
 #include <array>
@@ -17,8 +18,9 @@ namespace {
 
 using Lanes = std::array<std::array<std::array<int, 2>, 4>, 32>;
 
-/// Four 8 x 8 matrices from rows of integers: word q of lane l holds (row l / 4, columns 2 (l % 4)
-/// and the next) of matrix q, or of its transpose; lane 8 q + r has given the address of row r.
+/// Loads four 8 x 8 matrices of integers. addresses[8 q + r] is the address of row r of matrix q.
+/// Word q of lane l then holds the elements (l / 4, 2 (l % 4)) and (l / 4, 2 (l % 4) + 1) of matrix
+/// q, or of its transpose.
 Lanes load_matrices(const std::vector<int>& memory, const std::array<int, 32>& addresses,
                     bool transposed) {
     Lanes words{};
@@ -38,8 +40,9 @@ Lanes load_matrices(const std::vector<int>& memory, const std::array<int, 32>& a
     return words;
 }
 
-/// D(i, j) of the 16 x 8 result: A(i, k) lies in word i / 8 + 2 (k / 8) of lane 4 (i % 8) + k % 8 /
-/// 2, B(k, j) in word k / 8 of lane 4 j + k % 8 / 2, low half first.
+/// Element (i, j) of the 16 x 8 product A B. A(i, k) lies in word i / 8 + 2 (k / 8) of lane 4 (i %
+/// 8) + k % 8 / 2, and B(k, j) in word first_word_of_b + k / 8 of lane 4 j + k % 8 / 2; the low
+/// half of a word holds the even k.
 int product(const Lanes& a, const Lanes& b, int first_word_of_b, int i, int j) {
     int sum = 0;
     for (int k = 0; k < 16; ++k) {
@@ -54,7 +57,7 @@ int product(const Lanes& a, const Lanes& b, int first_word_of_b, int i, int j) {
     return sum;
 }
 
-/// Random integers: 16 long rows, and the elements beyond them that loads may reach.
+/// Random integers: 16 long rows, and as many elements after them as loads may reach.
 std::vector<int> run_of(std::mt19937_64& generator, int long_row) {
     std::vector<int> memory(static_cast<std::size_t>(16 * long_row + 64));
     for (int& value : memory) {
@@ -250,7 +253,7 @@ Layout plain(int columns) {
     return Layout::of(nullptr, columns, columns, 2);
 }
 
-/// Calls f(shape) for C = A^T B as blocks without gaps and as padded ones.
+/// Calls f(shape) for products C = A^T B of blocks with and without gaps.
 template <class F>
 void for_each_sum_shape(int m, int n, F&& f) {
     for (const bool same : {false, true}) {

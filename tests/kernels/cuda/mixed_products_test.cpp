@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every plan of the mixed-precision products gives exact sums of small integers, on a GPU.
+// Tests on a GPU that random plans of the mixed-precision products give exact sums of small
+// integers.
 #include "kernels/cuda/mixed_products.hpp"
 
 #include <gtest/gtest.h>
@@ -23,7 +24,7 @@ class MixedProducts : public ::testing::Test {
   protected:
     void SetUp() override {
         if (test_place() == Place::host) {
-            GTEST_SKIP() << "plans belong to kernels on a GPU";
+            GTEST_SKIP() << "plans are for kernels on a GPU";
         }
     }
     int width() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The plans of mtsm, without a GPU.
+// Tests the plans of mtsm. Needs no GPU.
 #include "kernels/cuda/mtsm_plan.hpp"
 
 #include <gtest/gtest.h>
@@ -51,14 +51,14 @@ TEST(MtsmPlans, LargeMatricesKeepTheMemoryBusyAndTheirLastSumsShort) {
     for_each_shape([&](const MtsmShape& shape) {
         const MtsmPlan plan = mtsm_plans(shape, {}).front();
         SCOPED_TRACE(to_text(plan));
-        // Little's law: this many bytes in flight on a multiprocessor hide the latency of an H200's
-        // memory, for products that memory limits.
+        // Products with few columns are limited by memory. By Little's law, this many bytes in
+        // flight on a multiprocessor hide the latency of the memory of an H200.
         if (shape.n <= 8) {
             EXPECT_GE((plan.stages - 1) * plan.blocks * plan.fetched(shape) * MtsmPlan::threads *
                           shape.a_bytes(),
                       32 * 1024);
         }
-        // The rows of a block are few compared with 2^14.
+        // A block has few rows compared with 2^14.
         EXPECT_LE(plan.rows(shape), 1024);
     });
 }
@@ -88,7 +88,7 @@ TEST(MtsmPlans, HalfWithManyColumnsGoesToTheTensorCores) {
                 shape.n = n;
                 shape.unit_x = Layout::of(nullptr, n, n, sizeof(float)).unit;
                 for (const MtsmPlan& plan : mtsm_plans(shape, {})) {
-                    // Steps of eight terms, all of one group.
+                    // The depth divides into steps of eight terms for every group.
                     EXPECT_TRUE(!plan.tensor || plan.depth % (8 * plan.groups) == 0);
                 }
                 EXPECT_TRUE(mtsm_plans(shape, {}).front().tensor) << n;
@@ -100,7 +100,8 @@ TEST(MtsmPlans, HalfWithManyColumnsGoesToTheTensorCores) {
 }
 
 TEST(MtsmPlans, TallMatricesOfFewColumnsHaveNoTermsToSpare) {
-    // TSM2L: a unit computes whole rows, and no group of warps waits for the sums of another.
+    // As in TSM2L: a thread block computes whole sums, and no group of warps waits for the sums of
+    // another.
     for (const int k : {4, 8, 16}) {
         MtsmShape shape;
         shape.n = k;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Any plan of mtsm gives exact sums of small integers, on a GPU.
+// Tests on a GPU that random plans of mtsm give exact sums of small integers.
 #include "kernels/cuda/mtsm_products.hpp"
 
 #include <gtest/gtest.h>
@@ -69,7 +69,7 @@ TYPED_TEST_SUITE(MtsmProducts, Elements, ScalarName);
 
 TYPED_TEST(MtsmProducts, AnyPlanIsRight) {
     if (test_place() == Place::host) {
-        GTEST_SKIP() << "plans belong to kernels on a GPU";
+        GTEST_SKIP() << "plans are for kernels on a GPU";
     }
     using A = TypeParam;
     using T = std::conditional_t<sizeof(A) == 2, float, A>;

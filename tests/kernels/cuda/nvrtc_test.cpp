@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Compiles the device sources on a machine without a GPU and reads registers and spills from the
-// compiler's log: double for sm_90 at every width to 16 and a seeded tenth of those to 64, and a
-// seeded hundredth of the other instances; with QUIVER_TEST_ALL_CASES five times as many.
+// Compiles the device sources, without a GPU, and reads registers and spills from the compiler's
+// log: products in double for sm_90 at every width to 16, at a random tenth of the widths to 64,
+// and a random hundredth of the other instances. With QUIVER_TEST_ALL_CASES the random parts are
+// five times as large.
 #include <algorithm>
 #include <array>
 #include <complex>
@@ -32,12 +33,12 @@
 namespace quiver::cuda {
 namespace {
 
-/// Only one instance of this many is compiled.
+/// The factor by which the random parts are smaller than with QUIVER_TEST_ALL_CASES.
 unsigned sparseness() {
     return std::getenv("QUIVER_TEST_ALL_CASES") != nullptr ? 1 : 5;
 }
 
-/// The plan of the shipped table, or else the model's first choice.
+/// The plan of the shipped table, or the model's first choice if the table has none.
 template <class Plan>
 Plan planned(const ProductShape& shape, const Machine& machine,
              std::vector<Plan> (*all)(const ProductShape&, const Machine&, std::size_t)) {
@@ -56,7 +57,7 @@ Plan planned(const ProductShape& shape, const Machine& machine,
     return plans.empty() ? Plan{} : plans.front();
 }
 
-/// Machines without a copy engine (sm_80) also have less shared memory.
+/// sm_80 has no bulk copies and less shared memory.
 Machine machine_of(const std::string& arch) {
     return arch == "sm_80" ? Machine{163 * 1024, 164 * 1024, false} : Machine{};
 }
@@ -110,7 +111,8 @@ void add_fused(Batch& batch, const char* arch, Dtype scalar, int m, int n) {
     }
 }
 
-/// Calls f(source, expression) for all instances of the kernels that know widths at run time.
+/// Calls f(source, expression) for column operations, checksums, the kernels that convert sparse
+/// matrices, and some sparse products.
 template <class T, class F>
 void for_each_column_kernel(F&& f) {
     const std::string name = device_name<T>();
@@ -132,7 +134,7 @@ void for_each_column_kernel(F&& f) {
     std::set<std::string> products;
     for (const int width : {1, 2, 3, 4, 5, 8, 16, 31, 32, 64}) {
         for (const std::size_t align : {alignof(T), std::size_t{16}}) {
-            // Chunks of 32 rows, and compressed rows of seven entries.
+            // Chunks of 32 rows, and compressed rows; seven entries per row.
             for (const int chunk : {32, 1}) {
                 for (const auto ending : {SpmmvEnding::scaled, SpmmvEnding::fused,
                                           SpmmvEnding::dotted, SpmmvEnding::summed}) {
@@ -205,8 +207,8 @@ TEST(Nvrtc, CompilesNarrowWidthsAndSomeOthersInDoubleWithoutSpills) {
     EXPECT_EQ(report("tsmttsm, tsmm and spmmv in double, sm_90", all), 0);
 }
 
-/// No kernel spills, except that sparse products with checksums, which use all registers, may spill
-/// a few bytes outside of their loops. Their ending is the last but one template argument.
+/// Expects no spills. Sparse products with checksums use all registers; they may spill a few bytes
+/// outside of their loops. The ending of such a kernel is the last template argument but one.
 void expect_few_spills(const std::vector<Resources>& all) {
     for (const Resources& kernel : all) {
         const std::size_t end = kernel.expression.rfind(',');
@@ -251,8 +253,8 @@ TEST(Nvrtc, CompilesProductsWithChecksumsWithFewSpills) {
     expect_few_spills(all);
 }
 
-/// Lanes with different signs must stay in one loop: two loops hold each product twice, and the
-/// lanes of a warp then wait for one another forever.
+/// Lanes with different signs must stay in one loop. If the compiler makes two loops of it, every
+/// product occurs twice, and the lanes of a warp wait for one another forever.
 TEST(Nvrtc, LanesOfComplexTensorProductsShareOneLoop) {
     const ProductShape shape(Dtype::z, 58, 46);
     TsmmPlan plan;
@@ -335,8 +337,8 @@ TEST(Nvrtc, CompilesAtomicSums) {
     EXPECT_EQ(all.size(), 16u);
     report("tsmttsm with atomics, sm_90", all);
     for (const Resources& kernel : all) {
-        // If the plan uses all registers, two may be spilled for the addresses in C, after the
-        // sums.
+        // If the plan uses all registers, two of them may be spilled for the addresses in C, after
+        // the sums.
         EXPECT_LE(kernel.spilled_bytes, 8) << kernel.expression;
     }
 }
@@ -388,7 +390,7 @@ TEST(Nvrtc, CompilesTheCeilingsWithoutSpills) {
     EXPECT_EQ(report("ceilings", all), 0);
 }
 
-/// Calls f(source, expression) for both factorisations of order n.
+/// Calls f(source, expression) for LU and Cholesky of order n.
 template <class T, class F>
 void for_each_factorisation(int n, BatchPacking packing, bool by_rows, F&& f) {
     const BatchedTiling tiling(sizeof(T), n, packing, by_rows);
@@ -396,7 +398,7 @@ void for_each_factorisation(int n, BatchPacking packing, bool by_rows, F&& f) {
     f("batched_cholesky.cuh", expression<T>("cholesky", tiling, n));
 }
 
-/// The same for all kernels of batches.
+/// Calls f(source, expression) for kernels of batches.
 template <class T, class F>
 void for_each_batched_kernel(F&& f) {
     for (const bool by_rows : {false, true}) {
@@ -424,8 +426,7 @@ TEST(Nvrtc, CompilesBatchedFactorisationsInDoubleWithFewSpills) {
     const auto add = [&](const char* source, const std::string& expression) {
         batch.add(source, "sm_90", expression);
     };
-    // The smallest and largest orders of each design, and those from which docs/notes/kernels.md
-    // derived the model.
+    // The smallest and largest orders of each design, and some in between.
     const std::vector<int> orders{1, 4, 8, 9, 16, 17, 32, 33, 48, 64};
     for (const int n : orders) {
         for_each_factorisation<double>(n, BatchPacking::packed, n % 2 == 0, add);
@@ -461,7 +462,7 @@ TEST(Nvrtc, CompilesSomeBatchedKernelsOfAllScalars) {
     report("batched kernels of all scalars, sm_90", all);
 }
 
-/// Adds the model's first choice for large matrices without gaps.
+/// Adds the kernel of the model's first choice for large matrices without gaps.
 void add_mtsm(Batch& batch, const char* arch, Dtype a, int n, bool along_sum, bool conjugated) {
     MtsmShape shape;
     shape.a = a;

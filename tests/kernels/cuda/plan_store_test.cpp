@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Plans stored on disk: they are found again, damaged ones are ignored, and a failing store causes
-// no error. Needs no GPU.
+// Tests plans stored on disk: they are found again, damaged plans are ignored, and a store that
+// fails causes no error. Needs no GPU.
 #include "kernels/cuda/plan_store.hpp"
 
 #include <filesystem>
@@ -68,8 +68,8 @@ TEST_F(PlanStoreTest, DamagedLinesAreIgnored) {
     store.add(key, "fma 4x4");
     store.add(key + 1, "mma 2x2");
     const std::string whole = read(store.path());
-    // Damages every byte except the last line end, one at a time: no plan other than the stored one
-    // may be found.
+    // Damages every byte except the last line end, one at a time. A plan is found unchanged or not
+    // at all.
     for (std::size_t i = 0; i + 1 < whole.size(); ++i) {
         std::string damaged = whole;
         damaged[i] = static_cast<char>(damaged[i] ^ 1);
@@ -83,8 +83,7 @@ TEST_F(PlanStoreTest, DamagedLinesAreIgnored) {
         }
         EXPECT_LE(known, 1) << i;
     }
-    // Truncates the file at every length: complete lines count, and so does a line that is appended
-    // then.
+    // Truncates the file at every length. A plan is found unchanged or not at all.
     for (std::size_t length = 0; length < whole.size(); ++length) {
         std::ofstream(store.path(), std::ios::binary | std::ios::trunc) << whole.substr(0, length);
         const PlanStore again(folder, "seven");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Plans and tuning tables, without a GPU.
+// Tests plans and tuning tables. Needs no GPU.
 #include "kernels/cuda/plan.hpp"
 
 #include <algorithm>
@@ -47,7 +47,7 @@ TEST(Plans, TextIsReadBackAndOtherTextRefused) {
         const ProductShape shape(scalar, 7, 7);
         for (auto plan : tsmttsm_plans(shape, {}, 20)) {
             EXPECT_EQ(plan_of<TsmttsmPlan>(to_text(plan)), plan);
-            EXPECT_FALSE(plan.atomics) << "a search finds plans that repeat their bits";
+            EXPECT_FALSE(plan.atomics) << "a search finds only reproducible plans";
             const std::string text = to_text(plan);
             plan.atomics = true;
             EXPECT_EQ(to_text(plan), text + " atomics");
@@ -71,7 +71,7 @@ TEST(Plans, TextIsReadBackAndOtherTextRefused) {
     EXPECT_NO_THROW(table.add("# a comment\n\n", "empty"));
     try {
         table.add("\ntsmttsm d 8x8 tensor tile_m=1\n", "bad.txt");
-        FAIL() << "half a plan was read";
+        FAIL() << "an incomplete plan was accepted";
     } catch (const InputError& error) {
         EXPECT_NE(std::string(error.what()).find("bad.txt, line 2"), std::string::npos)
             << error.what();
@@ -101,14 +101,14 @@ TEST(Plans, ATableIsReadFromItsFile) {
     TuningTable table;
     table.add_file(path);
     std::remove(path.c_str());
-    table.add_file(path);  // not there any more
+    table.add_file(path);  // a missing file is no error
 
     ASSERT_NE(table.find("tsmm", shape), nullptr);
     EXPECT_EQ(*table.find("tsmm", shape), plan);
     EXPECT_EQ(table.find("tsmttsm", shape), nullptr);
 }
 
-/// A tuning file that the planner finds during the lifetime of this object.
+/// A tuning file that planners read during the lifetime of this object.
 class TuningFile {
   public:
     explicit TuningFile(const std::string& text)
@@ -201,7 +201,8 @@ TEST(Plans, TwoSourcesHaveOneInPanels) {
                 for (const Layout& layout : {Layout{}, worst}) {
                     const auto fits = [&](const TsmmPlan& plan) {
                         const auto kernel = kernel_of(plan, shape, layout, layout, machine);
-                        EXPECT_TRUE(!kernel || kernel->threads == plan.threads) << "no copy engine";
+                        EXPECT_TRUE(!kernel || kernel->threads == plan.threads)
+                            << "two sources use no bulk copies";
                         return kernel.has_value();
                     };
                     EXPECT_TRUE(std::any_of(plans.begin(), plans.end(), fits))
@@ -220,7 +221,7 @@ TEST(Plans, UpdatesAreFusedWithTheirSumsAtEveryWidth) {
                 shape.adds = adds;
                 const auto plans = tsmm_gram_plans(shape, {}, 10);
                 if (scalar == Dtype::z && width > 60 && adds) {
-                    continue;  // not beside two stages of V and W
+                    continue;  // does not fit beside two stages of V and W
                 }
                 ASSERT_FALSE(plans.empty()) << letter(scalar) << " " << width;
                 for (const auto& plan : plans) {

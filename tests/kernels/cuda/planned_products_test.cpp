@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every legal plan gives the right product, not only tuned plans: random plans for random shapes
-// and layouts against the reference.
+// Compares products by random legal plans, not only by tuned ones, with the reference, for random
+// shapes and layouts.
 #include "kernels/cuda/planned_products.hpp"
 
 #include <algorithm>
@@ -43,7 +43,7 @@ class PlannedProducts : public ::testing::Test {
   protected:
     void SetUp() override {
         if (test_place() == Place::host) {
-            GTEST_SKIP() << "plans belong to kernels on a GPU";
+            GTEST_SKIP() << "plans are for kernels on a GPU";
         }
     }
 
@@ -140,8 +140,8 @@ TYPED_TEST(PlannedProducts, AnyPlanOfTsmmIsRight) {
         const auto cv = c_block.view();
         const auto yv = y_block.view();
         const T alpha = other_coefficient<T>();
-        // The plan is legal for operands without gaps; with gaps it may need more shared memory
-        // than there is.
+        // The plan is legal for operands without gaps. With gaps it may need more shared memory
+        // than the device has.
         if (!cuda::kernel_of(trial.plan, {dtype_v<T>, trial.m, trial.n},
                              cuda::Layout::of(xv.data, trial.m, xv.ld, sizeof(T)),
                              cuda::Layout::of(yv.data, trial.n, yv.ld, sizeof(T)),
@@ -231,7 +231,7 @@ TYPED_TEST(PlannedProducts, AnyPlanOfAnUpdateAndItsSumsIsRight) {
             const auto v = integer_global<T>(this->generator, trial.rows, trial.m);
             Global<T> h(trial.m, trial.n);
             for (int i = 0; i < std::min(trial.m, trial.n); ++i) {
-                h(i, trial.n - 1 - i) = T(1);  // entries stay small, and so all sums exact
+                h(i, trial.n - 1 - i) = T(1);  // keeps entries small and sums exact
             }
             auto expected = adds ? integer_global<T>(this->generator, trial.rows, trial.n)
                                  : poisoned_global<T>(trial.rows, trial.n);
@@ -292,7 +292,7 @@ TYPED_TEST(PlannedProducts, TheSameLaunchGivesTheSameBits) {
     }
 }
 
-/// The plans show what a choice changes; the products show that each is right.
+/// Checks the plan that results from each choice, and its product.
 TYPED_TEST(PlannedProducts, ChoicesOfPlansAreFollowedAndRight) {
     using T = TypeParam;
     Context ctx = make_context();

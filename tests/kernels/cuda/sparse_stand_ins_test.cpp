@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A sparse product whose kernel is not compiled yet uses kernels of the pack, and gives the same
-// bits as its own kernel.
+// Tests that a sparse product whose kernel is not compiled yet uses kernels of the pack, and gives
+// the same bits as with its own kernel.
 #include <cmath>
 #include <complex>
 #include <cstdlib>
@@ -59,7 +59,7 @@ TYPED_TEST_SUITE(SparseStandIns, Scalars, ScalarName);
 TYPED_TEST(SparseStandIns, HaveTheBitsOfTheKernelThatIsCompiledMeanwhile) {
     using T = TypeParam;
     if (test_place() == Place::host || cuda::KernelPack::installed("sm_90").empty()) {
-        GTEST_SKIP() << "needs a GPU and the pack that its build makes for sm_90";
+        GTEST_SKIP() << "needs a GPU and the pack that the build makes for sm_90";
     }
     const SharedFolder shared(make_context().comm());
     const CacheFolder cache(shared.path(""));
@@ -77,7 +77,7 @@ TYPED_TEST(SparseStandIns, HaveTheBitsOfTheKernelThatIsCompiledMeanwhile) {
     }
     SparseMatrix<T> a(ctx, rows_from_csr<T, std::int64_t>(ctx.comm(), map, Symmetry::general,
                                                           grid.row_start, grid.column, value));
-    // Widths of one panel in every precision.
+    // Each of these widths is one panel in every precision.
     for (const int width : {15, 17, 23}) {
         SCOPED_TRACE(std::to_string(width) + " columns");
         TestBlock<T> x(ctx, random_global<T>(generator, grid.rows(), width), map, Layout{});
@@ -90,7 +90,7 @@ TYPED_TEST(SparseStandIns, HaveTheBitsOfTheKernelThatIsCompiledMeanwhile) {
         const auto first = product();
 
         EXPECT_EQ(waits, 0);
-        // The kernel's name in the record of the program.
+        // The beginning of the kernel's name in the stored program.
         const std::string name = "spmmv_ahead<" + std::string(cuda::device_name<T>()) + ",int," +
                                  std::to_string(width) + ",";
         for (int turn = 0; turn < 600 && !holds(shared.path(""), name); ++turn) {

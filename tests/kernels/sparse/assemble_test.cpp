@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Row callbacks, the caller's CSR arrays and scattered entries give the same matrix on any number
-// of ranks.
+// Tests that row callbacks, the caller's CSR arrays and scattered entries give the same matrix on
+// any number of ranks.
 #include "kernels/sparse/assemble.hpp"
 
 #include <algorithm>
@@ -38,7 +38,7 @@ std::vector<Entry<T>> random_entries(std::mt19937_64& generator, std::int64_t n,
     return entries;
 }
 
-/// The sum of the entries of each place, duplicates in ascending order as assemble.cpp documents.
+/// Sums the entries of each position, duplicates in ascending order, as documented in assemble.cpp.
 template <class T>
 Dense sum_entries(std::vector<Entry<T>> entries, std::int64_t n, std::int64_t m) {
     std::sort(entries.begin(), entries.end(), [](const Entry<T>& a, const Entry<T>& b) {
@@ -116,7 +116,7 @@ TYPED_TEST(AssembleTest, UserCsrOfEitherIndexWithAnyBase) {
     using T = TypeParam;
     const Comm comm(MPI_COMM_WORLD);
     const std::int64_t n = 4 * comm.size() + 1;
-    // Rank 0 has no rows. Row i has columns (2i + 1) % n, then 0 twice.
+    // If there are several ranks, rank 0 has no rows. Row i has columns (2i + 1) % n, then 0 twice.
     std::vector<std::int64_t> offsets(static_cast<std::size_t>(comm.size()) + 1, n);
     offsets[0] = 0;
     for (int r = 1; r < comm.size(); ++r) {
@@ -166,7 +166,7 @@ TEST(Assemble, BalancesNonzeros) {
     }
     const auto from_entries = rows_from_entries(comm, n, n, Symmetry::general, entries);
     EXPECT_EQ(from_callback.map, from_entries.map);
-    // At most a share of the entries and rows, and one more row.
+    // A rank has at most its share of entries and rows, and one more row.
     EXPECT_LE(from_callback.nonzeros(), (40900 + n) / comm.size() + 400);
     EXPECT_EQ(comm.sum(from_callback.nonzeros()), 40900);
     EXPECT_EQ(gather_dense(comm, from_callback), gather_dense(comm, from_entries));
@@ -251,7 +251,7 @@ TEST(Assemble, ReportsTheMissingBytesAndTheirPurpose) {
     if (address_space_is_vast) {
         return;
     }
-    // Rows of 2^18 entries until the memory limit, about 256 MiB from here, is reached.
+    // Adds rows of 2^18 entries until the memory limit is reached: 256 MiB above the present use.
     message = message_of<MemoryError>(comm, [&] {
         const AddressSpaceLimit limit(rlim_t{256} << 20);
         rows_from_callback<double>(comm, 1 << 18, Symmetry::general,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Compares sizes and norms of real matrices with published ones. Runs only if the folder of
-// matrices exists: QUIVER_TEST_DATA, or shared/data beside the source tree.
+// Compares sizes and norms of real matrices with published ones. A test is skipped if its matrix is
+// not in the folder QUIVER_TEST_DATA, or else ../shared/data relative to the source tree.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -64,7 +64,7 @@ TEST_P(Collection, HasThePublishedSizesAndNorms) {
     const Facts& facts = GetParam();
     const auto path = data_folder() / (std::string(facts.name) + ".mtx.gz");
     if (!std::filesystem::exists(path)) {
-        GTEST_SKIP() << path << " is not there";
+        GTEST_SKIP() << path << " does not exist";
     }
     Context ctx = make_context();
     const Comm& comm = ctx.comm();
@@ -93,7 +93,7 @@ TEST_P(Collection, HasThePublishedSizesAndNorms) {
         EXPECT_NEAR(std::sqrt(square) / json_number(json, "normF"), 1, bound);
     }
 
-    // A times the vector of ones: row sums, which for a Hermitian matrix are bounded by norm_1.
+    // A times the vector of ones gives the sums of the rows.
     SparseMatrix<T> a(ctx, rows);
     BlockVector<T> x(ctx, a.row_map(), 1), y(ctx, a.row_map(), 1);
     fill(ctx, T(1), x.view());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// SparseMatrix::from_csr: arrays in the place of the Context give the same arrays of the matrix,
-// bit for bit, as rows_from_csr, which takes them in host memory.
+// Tests SparseMatrix::from_csr: from arrays in the place of the Context it makes the same matrix,
+// bit for bit, as rows_from_csr from arrays in host memory.
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -116,7 +116,8 @@ class CsrArraysTest : public ::testing::Test {
                         format);
                 };
                 expect_same_arrays(ctx, placed_matrix(ctx, map, csr, format), expected());
-                // Columns in descending order, with duplicates.
+                // After a reversal of the array, the columns of a row are not sorted and may
+                // repeat.
                 std::reverse(csr.column.begin(), csr.column.end());
                 expect_same_arrays(ctx, placed_matrix(ctx, map, csr, format), expected());
                 std::reverse(csr.column.begin(), csr.column.end());

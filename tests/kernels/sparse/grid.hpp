@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The matrix of a grid, for tests of the order of rows.
+// The sparsity pattern of a grid, for tests of the order of rows.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace quiver::test {
 
-/// Compressed rows of the seven-point stencil of an nx^3 grid, all columns.
+/// Compressed rows of the seven-point stencil on a grid of nx^3 points.
 struct Grid {
     std::vector<std::int64_t> row_start{0};
     std::vector<std::int64_t> column;
@@ -31,7 +31,7 @@ struct Grid {
         }
     }
     std::int64_t rows() const { return std::ssize(row_start) - 1; }
-    /// The columns as SparseLayout asks for them.
+    /// The argument `columns` of SparseLayout.
     auto columns() const {
         return [this] { return std::span<const std::int64_t>(column); };
     }

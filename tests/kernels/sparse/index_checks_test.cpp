@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Products with checked indices have the same bits as without checks, and access no memory outside
-// of the arrays and blocks for any content of the index arrays.
+// Tests that products with checked indices have the same bits as without checks, and that they
+// access no memory outside of the arrays and blocks, whatever the index arrays contain.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -34,7 +34,7 @@ CsrRows<T> uneven_rows(const Comm& comm, std::int64_t n) {
         });
 }
 
-/// X and Y of one product; X has NaN with a payload around it, and so has Y.
+/// X and Y of one product, each surrounded by poison.
 template <class T>
 struct Blocks {
     Blocks(Context& ctx, std::mt19937_64& generator, const RowMap& map, int width)
@@ -50,7 +50,7 @@ ApplyOptions<T> options_of(bool fused) {
     return options;
 }
 
-/// Whether no element of Y was computed from poison.
+/// True if no element of Y was computed from poison.
 template <class T>
 bool read_no_poison(const Global<T>& y) {
     return std::all_of(y.values.begin(), y.values.end(), [](T value) { return is_finite(value); });
@@ -83,7 +83,7 @@ TYPED_TEST(IndexChecks, ChangeNoBit) {
     }
 }
 
-/// Every bit of a random word of each index array, one after the other.
+/// Flips bits of random words in each index array, one at a time: every bit of a word once.
 TYPED_TEST(IndexChecks, WrongIndicesReachNoOtherMemory) {
     using T = TypeParam;
     Context ctx = make_context();
@@ -116,7 +116,7 @@ TYPED_TEST(IndexChecks, WrongIndicesReachNoOtherMemory) {
                 blocks.x.expect_unchanged();
                 try {
                     a.for_each_entry(ctx, [](std::size_t, std::int64_t, T) {});
-                } catch (const NumericalError&) {  // allowed, on this rank alone
+                } catch (const NumericalError&) {  // a rank may throw alone
                 }
                 flip();
                 flips += flipped ? 1 : 0;
@@ -128,7 +128,7 @@ TYPED_TEST(IndexChecks, WrongIndicesReachNoOtherMemory) {
 
 enum class Changed : std::uint8_t { columns, offsets, row_list, lengths };
 
-/// The operands of a product with rows of 3 ones, followed by poison.
+/// The operands of a product whose rows have three entries of 1. Poison follows the arrays.
 template <class T, class Index>
 struct LeafOperands {
     static constexpr std::int64_t rows = 192, of_row = 3, stored = rows * of_row;
@@ -192,10 +192,10 @@ struct LeafOperands {
     SpmmvArgs<T> args{};
 };
 
-/// Memory for an index array, and for a Y whose row 0 overlaps it from element `first` on; the
-/// other rows of Y and 8 more are behind the array. All elements of row 0 of the product are
-/// `wrong`. Once the product has written row 0, later rows read wrong indices, as if a fault had
-/// just changed them.
+/// Makes memory for an index array and for Y. Row 0 of Y overlaps the array from element `first`
+/// on; the other rows of Y, and 8 more, follow the array. Row 0 of the product consists of the
+/// index `wrong`. When the product has written row 0, the next rows read wrong indices, as if a
+/// fault had just changed them.
 template <class V, class Operands>
 std::vector<char> overlap(Operands& operands, const std::vector<V>& array, std::size_t first,
                           std::int64_t wrong) {
@@ -239,7 +239,7 @@ void change_during_a_product(Changed which, int chunk, int width, bool halo, boo
     }
     host::spmmv(1, args);
     EXPECT_EQ(std::memcmp(args.y, args.x, static_cast<std::size_t>(width) * sizeof(T)), 0)
-        << "row 0 must change the indices";
+        << "row 0 did not change the indices";
     for (std::int64_t i = 0; i < args.rows; ++i) {
         const T* const row = args.y + i * args.ldy;
         ASSERT_TRUE(std::all_of(row, row + width, [](T value) { return is_finite(value); }))
@@ -250,11 +250,11 @@ void change_during_a_product(Changed which, int chunk, int width, bool halo, boo
                             [](char byte) { return byte == 0; }));
 }
 
-/// An index is compared where it is used, so that it may change at any time.
+/// An index is checked when it is used, so it may change at any time.
 TYPED_TEST(IndexChecks, IndicesThatChangeDuringAProductReachNoOtherMemory) {
     using T = TypeParam;
     if (test_place() == Place::device) {
-        GTEST_SKIP() << "the leaf of the host";
+        GTEST_SKIP() << "tests the leaf of the host";
     }
     for (const int width : {1, 2, 3, 8, 70}) {
         for (const int chunk : {1, 16}) {
@@ -278,7 +278,6 @@ TYPED_TEST(IndexChecks, IndicesThatChangeDuringAProductReachNoOtherMemory) {
     }
 }
 
-/// A pass over the entries reports a wrong row list, offset or column.
 TEST(IndexChecks, APassOverTheEntriesReportsWrongIndices) {
     Context ctx = make_context();
     SparseMatrix<double> a(ctx, uneven_rows<double>(ctx.comm(), 700), formats[2]);
@@ -289,7 +288,7 @@ TEST(IndexChecks, APassOverTheEntriesReportsWrongIndices) {
             array.bytes < 16) {
             continue;
         }
-        // Bit 30 or 62: of the second offset, of the first column and row.
+        // Bit 62 of the second offset, or bit 30 of the first column or row.
         char* const byte = static_cast<char*>(array.data) + (name == "chunk offsets" ? 15 : 3);
         flip_bits(ctx, byte, mask);
         EXPECT_THROW(a.diagonal_block(ctx), NumericalError) << name;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Input that the Matrix Market reader must refuse: with file and line, on all ranks, without
+// Input that the Matrix Market reader must refuse on all ranks, naming file and line, without
 // waiting forever.
 #include <vector>
 
@@ -16,7 +16,7 @@ const std::string real_symmetric = "%%MatrixMarket matrix coordinate real symmet
 struct BadFile {
     std::string text;
     int line;
-    std::string part;  // of the message
+    std::string part;  // expected in the message
 };
 
 class MatrixMarketErrorTest : public ::testing::Test {
@@ -149,7 +149,7 @@ TEST_F(MatrixMarketErrorTest, BadComplexFiles) {
         {"%%MatrixMarket matrix array complex hermitian\n2 2\n1 0\n2 2\n\n1 3\n", 6, "not real"});
 }
 
-/// The bad line is far into a file of several blocks, in another rank's range.
+/// Bad lines at several places of a file of several blocks, in the ranges of several ranks.
 TEST_F(MatrixMarketErrorTest, LinesAreExactInLongFiles) {
     std::vector<std::string> lines;
     std::size_t bytes = 0;
@@ -181,7 +181,7 @@ TEST_F(MatrixMarketErrorTest, LinesAreExactInLongFiles) {
         const std::string kept = line;
         line = "1 1001 3\n";
         expect_refused({text_with(entries), at + 3, "column index 1001"});
-        // A second error later in the file changes nothing.
+        // A second error later in the file does not change the message.
         auto& last = lines.back();
         const std::string kept_last = last;
         last = at == total - 1 ? last : "bad\n";
@@ -221,7 +221,7 @@ TEST_F(MatrixMarketErrorTest, DamagedGzip) {
     EXPECT_NE(damaged.find("damaged"), std::string::npos) << damaged;
     const std::string head = error_of(folder_.write("h.mtx.gz", bytes.substr(0, 12)));
     EXPECT_NE(head.find("h.mtx.gz:1: "), std::string::npos) << head;
-    // Two members one after the other are one text.
+    // Two consecutive members are one text.
     const std::string rest = folder_.write_gzip("rest.gz", "1 1 1\n");
     std::ifstream file(rest, std::ios::binary);
     const std::string member(std::istreambuf_iterator<char>(file), {});
@@ -229,8 +229,8 @@ TEST_F(MatrixMarketErrorTest, DamagedGzip) {
     EXPECT_NE(both.find("b.mtx.gz:300003: more entries"), std::string::npos) << both;
 }
 
-/// The gzip data may be followed by nothing, by zeros (blocks of a tape) or by another member, of
-/// any length, so that they may cross the boundary of a read.
+/// Gzip data may be followed by zeros (blocks of a tape) or by another member. Both may cross the
+/// boundary of a read.
 TEST_F(MatrixMarketErrorTest, WhatFollowsGzipData) {
     const auto packed = [&](const std::string& text) {
         std::ifstream file(folder_.write_gzip("part.gz", text), std::ios::binary);
@@ -257,7 +257,7 @@ TEST_F(MatrixMarketErrorTest, WhatFollowsGzipData) {
     }
     EXPECT_NE(error_with(first + second.substr(0, 3)).find("truncated"), std::string::npos);
     EXPECT_NE(error_with(first).find("found the end of the line"), std::string::npos);
-    // A member whose first byte is the last byte of a read.
+    // The first byte of a member is the last byte of a read.
     int tried = 0;
     for (std::size_t letters = 0; letters < 64; ++letters) {
         std::string bytes = packed(real_general + "1 1 1\n%" +

@@ -24,7 +24,7 @@ Dense dense_of(std::int64_t rows, std::int64_t cols, std::initializer_list<Z> va
 
 class MatrixMarketTest : public ::testing::Test {
   protected:
-    /// The text, plain and gzip'd, read by all ranks with both partitions.
+    /// Reads the text, plain and compressed, on all ranks with both partitions.
     template <class T>
     void expect_reads(const std::string& text, const Dense& expected,
                       Symmetry symmetry = Symmetry::general) {
@@ -179,7 +179,7 @@ TEST_F(MatrixMarketTest, DuplicatesAreSummedTheSameForAnyRanks) {
     expect_reads<double>(text, expected);
 }
 
-/// Lines of many lengths, so that ranges and blocks cut them anywhere.
+/// Lines have many lengths, so that ranges and blocks end anywhere in a line.
 TEST_F(MatrixMarketTest, CutsLongFilesCorrectly) {
     auto generator = make_generator();
     const std::int64_t n = 50000;
@@ -224,7 +224,7 @@ TEST_F(MatrixMarketTest, CutsLongFilesCorrectly) {
     }
 }
 
-/// Every way to cut a small file gives every line exactly once.
+/// Every way to cut a small file into three ranges gives every line exactly once.
 TEST_F(MatrixMarketTest, PlainTextGivesEveryLineOnce) {
     for (const std::string text : {"1\n22\n\n333\n4444\n", "1\n22\n\n333\n4444", "\n\n", "x"}) {
         const std::string path = folder_.write("t.txt", text);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Writes matrices as Matrix Market files: the text, reading it again, and failures.
+// Writes matrices as Matrix Market files: tests the text, reading it back, and failures.
 #include "kernels/sparse/matrix_market_writer.hpp"
 
 #include <algorithm>
@@ -33,7 +33,8 @@ std::string text_of(const std::string& path) {
     return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-/// Entries with random mantissas and exponents, mirrored as `symmetry` requires; rank 0 has all.
+/// Entries with random mantissas and exponents, mirrored as `symmetry` requires; the same on all
+/// ranks.
 template <class T>
 std::vector<Entry<T>> random_entries(std::mt19937_64& generator, int n, int count,
                                      Symmetry symmetry) {
@@ -81,7 +82,7 @@ std::vector<Entry<T>> random_entries(std::mt19937_64& generator, int n, int coun
     return entries;
 }
 
-/// Bitwise the same rows on this rank.
+/// Checks that this rank's rows are the same, bit for bit.
 template <class T>
 void expect_same(const CsrRows<T>& found, const CsrRows<T>& expected) {
     EXPECT_EQ(found.map, expected.map);
@@ -215,7 +216,7 @@ TYPED_TEST(WriterTypedTest, ExtremeNumbersComeBack) {
     expect_same(read_matrix_market<T>(this->comm_, path, Partition::by_rows), expected);
 }
 
-/// More text than several blocks, the same for any number of ranks.
+/// The text is longer than several blocks, and the same for any number of ranks.
 TEST_F(WriterTest, LongMatricesTravelInBlocks) {
     const std::int64_t n = 120000;
     const auto make_row = [n](std::int64_t row, RowEntries<double>& entries) {
@@ -277,8 +278,8 @@ TEST_F(WriterTest, BadPathsAreInputErrors) {
     expect_only({"file"});
 }
 
-/// On a disk with room for 5 MB (a limit of this process) all ranks throw an error that is not an
-/// InputError; no new file remains, and an existing file is unchanged.
+/// On a disk with room for 5 MB, simulated by a limit of the process, all ranks throw an error
+/// other than InputError. No new file remains, and an existing file is unchanged.
 TEST_F(WriterTest, FullDiskLeavesNothing) {
     const auto rows = rows_from_callback<double>(
         comm_, 100000, Symmetry::general, [](std::int64_t row, RowEntries<double>& entries) {

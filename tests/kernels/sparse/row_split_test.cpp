@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The rows that wait for a halo, their stages, and the order in which the halo arrives.
+// Tests which rows wait for the halo, their stages, and the order in which the halo arrives.
 #include "kernels/sparse/row_split.hpp"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr int ranks = 3;
 
-/// Rank 1 of three, with as many rows each.
+/// The rows of rank 1 of three ranks with equally many rows.
 struct Rows {
     std::int64_t own;
     CsrRows<double> rows;
@@ -43,7 +43,7 @@ TEST(RowSplit, EveryStageFindsItsHaloAmongWhatHasCome) {
     const Rows matrix(own, [&](std::int64_t row, std::vector<std::int64_t>& columns) {
         columns.push_back(own + row);
         if (row % 10 != 0) {
-            columns.push_back(row);  // in order, of rank 0
+            columns.push_back(row);  // a row of rank 0, in ascending order
             columns.push_back(static_cast<std::int64_t>(generator() % (ranks * own)));
         }
     });

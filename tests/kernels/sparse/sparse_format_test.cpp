@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// SELL-C-sigma and compressed rows: both give the same product; the automatic choice, and the
-// formats that a caller may request.
+// Tests that SELL-C-sigma and compressed rows give the same product, which format is chosen
+// automatically, and which formats a caller may request.
 #include <cstring>
 #include <numeric>
 #include <span>
@@ -23,7 +23,8 @@ SparseFormat sell(int chunk, std::int64_t sigma) {
     return {.kind = SparseFormat::sell, .chunk = chunk, .sigma = sigma};
 }
 
-/// Rows of 0 to 6 entries anywhere, every fifth empty, and one row (if any) with all columns.
+/// Rows of 0 to 6 entries in random columns; every fifth row is empty. Row `dense_row`, if it
+/// exists, has all columns.
 template <class T, class Make>
 CsrRows<T> uneven_rows(const Comm& comm, std::mt19937_64& generator, std::int64_t n,
                        std::int64_t dense_row, Make&& make) {
@@ -54,7 +55,8 @@ CsrRows<T> uneven_rows(const Comm& comm, std::mt19937_64& generator, std::int64_
 template <class T>
 class SparseFormatTest : public ::testing::Test {
   protected:
-    /// Y = alpha (A - shift) X + beta Y in small integers, so exact, and its dots within a bound.
+    /// Checks that Y = alpha (A - shift) X + beta Y is exact on small integers, and that the dots
+    /// are within a bound.
     void check(Context& ctx, SparseMatrix<T>& a, const CsrRows<T>& rows, std::mt19937_64& generator,
                int width, Layout layout, bool fused) {
         using Exact = wide_t<T>;
@@ -151,7 +153,7 @@ TYPED_TEST(SparseFormatTest, EveryFormatGivesTheExactProduct) {
                 uneven_rows<T>(ctx.comm(), generator, n, dense_row, integer_value<T>);
             for (const SparseFormat& format : formats) {
                 SparseMatrix<T> a(ctx, rows, format);
-                // Over all matrices, every width and layout is combined with every format.
+                // Over all matrices, every format meets every width and every layout.
                 for (const int width : product_widths) {
                     const bool all = n == 203;
                     if (all || turn % 5 == 0) {
@@ -165,7 +167,7 @@ TYPED_TEST(SparseFormatTest, EveryFormatGivesTheExactProduct) {
     }
 }
 
-/// A host array in the Context's place.
+/// A copy of a host array in the place of the Context.
 template <class V>
 Buffer placed(Context& ctx, const std::vector<V>& values) {
     Buffer buffer = ctx.allocate(memory_kind(ctx.place()),
@@ -186,7 +188,7 @@ TYPED_TEST(SparseFormatTest, LeavesAgreeWithTheReferenceForBothIndexWidths) {
     const std::int64_t own = 150;
     const std::int64_t halo_rows = 9;
     for (const int chunk : {1, 8, 32}) {
-        // Rows in a shuffled order, columns anywhere in X and the halo.
+        // Rows in random order, columns anywhere in X and the halo.
         std::vector<std::int64_t> row_start{0};
         for (std::int64_t i = 0; i < own; ++i) {
             row_start.push_back(row_start.back() + static_cast<std::int64_t>(generator() % 9));
@@ -336,7 +338,7 @@ TYPED_TEST(SparseFormatTest, LeavesKnowRunsOfRows) {
 TYPED_TEST(SparseFormatTest, HostResultsHaveTheSameBitsInEveryFormat) {
     using T = TypeParam;
     if (test_place() == Place::device) {
-        GTEST_SKIP() << "warps share rows of compressed storage";
+        GTEST_SKIP() << "on a device, the lanes of a warp share a row of compressed rows";
     }
     Context ctx = make_context();
     auto generator = make_generator();
@@ -385,7 +387,8 @@ TYPED_TEST(SparseFormatTest, StorageIsKnownWithoutAMatrix) {
 TYPED_TEST(SparseFormatTest, PaddingTouchesNoOtherRow) {
     using T = TypeParam;
     Context ctx = make_context();
-    // Rows i > 0 have only the diagonal, row 0 has all columns. x_0 is NaN, so only y_0 may be NaN.
+    // Row 0 has all columns, the other rows only the diagonal. Row 0 of X is NaN, so only row 0 of
+    // Y may be NaN.
     const std::int64_t n = 70;
     const CsrRows<T> rows = rows_from_callback<T>(
         ctx.comm(), n, Symmetry::general, [n](std::int64_t row, RowEntries<T>& entries) {
@@ -443,8 +446,8 @@ TEST(SparseFormat, IsChosenByPlaceWidthAndRowLengths) {
         EXPECT_EQ(even.format().chunk, 32);
     }
 
-    // Lengths 1 and 7 by turns: sorting saves the padding. Every chunk with one long row: nothing
-    // does.
+    // Sorting avoids the padding of rows with 7 and 1 entries in turn. It does not help eight rows
+    // with 500 entries, which do not fill a chunk.
     const auto by_turns = [&](std::int64_t period, std::int64_t length) {
         return rows_from_callback<double>(ctx.comm(), 4096, Symmetry::general,
                                           [=](std::int64_t row, RowEntries<double>& entries) {
@@ -460,7 +463,7 @@ TEST(SparseFormat, IsChosenByPlaceWidthAndRowLengths) {
     EXPECT_LE(sorted.padding(), 1.1);
     const SparseMatrix<double> unsorted(ctx, by_turns(2, 7), sell(32, 1));
     EXPECT_EQ(unsorted.format().sigma, 1);
-    EXPECT_NEAR(unsorted.padding(), 7 / 4.0, 0.15);  // and a last chunk of each part
+    EXPECT_NEAR(unsorted.padding(), 7 / 4.0, 0.15);  // 0.15: the last chunk of each part
     const SparseMatrix<double> long_rows(ctx, by_turns(512, 500));
     EXPECT_EQ(long_rows.format().kind, SparseFormat::compressed_rows);
     EXPECT_EQ(long_rows.format().chunk, 1);

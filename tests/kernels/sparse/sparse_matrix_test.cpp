@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The product of a distributed sparse matrix with blocks, against dense sums in long double.
+// Compares products of a distributed sparse matrix and blocks with dense sums in long double.
 #include "kernels/sparse/sparse_matrix.hpp"
 
 #include <cstring>
@@ -30,14 +30,15 @@ std::complex<double> random_value(std::mt19937_64& generator, bool integers) {
         if (integers) {
             return static_cast<double>(static_cast<int>(generator() % 9) - 4);
         }
-        // 20 bits: exact in single precision.
+        // A number of 20 bits, exact in single precision.
         return static_cast<double>(generator() % (1U << 20)) / (1U << 19) - 1;
     };
     const double real = draw();
     return {real, draw()};
 }
 
-/// `empty_rank` (if any) gets no rows. About every fifth row is empty.
+/// A random n x n matrix. Rank `empty_rank`, if it exists, has no rows. About every fifth row is
+/// empty.
 template <class T>
 Problem<T> random_problem(const Comm& comm, std::mt19937_64& generator, std::int64_t n,
                           double density, bool integers, int empty_rank = -1) {
@@ -74,7 +75,7 @@ Problem<T> random_problem(const Comm& comm, std::mt19937_64& generator, std::int
     return problem;
 }
 
-/// Global rows x cols block, the same on all ranks, in row-major order.
+/// A global rows x cols block in row-major order, the same on all ranks.
 template <class T>
 std::vector<T> random_block(std::mt19937_64& generator, std::int64_t rows, int cols,
                             bool integers) {
@@ -108,9 +109,9 @@ class PaddedBlock {
         copy(ctx_, BlockView<const T>(host_view()), block_.view());
     }
     BlockView<T> view() { return block_.columns(left, width_); }
-    /// Element of the block as it was at the last download().
+    /// An element of the block at the time of the last download().
     T operator()(std::int64_t i, int j) { return at(i, left + j); }
-    /// Copies the block to the host; returns whether the filler is unchanged.
+    /// Copies the block to the host. Returns true if the filler is unchanged.
     bool download(T filler) {
         copy(ctx_, BlockView<const T>(block_.view()), host_view());
         for (std::int64_t i = 0; i < block_.rows(); ++i) {
@@ -143,7 +144,7 @@ struct Case {
     int width = 1;
     T alpha = T(1);
     T beta = T(0);
-    int shifts = 0;  // none, one, or (2) one per column
+    int shifts = 0;  // 0: none, 1: one for all columns, 2: one per column
     bool yy = false;
     bool xy = false;
 };
@@ -169,7 +170,7 @@ void check_product(Context& ctx, SparseMatrix<T>& a, const Dense& dense, std::mt
     std::vector<T> xy(test.xy ? static_cast<std::size_t>(width) : 0, untouched);
     spmmv(ctx, a, x.view(), y.view(), {test.alpha, test.beta, shifts, yy, xy});
     EXPECT_TRUE(y.download(T(poison))) << "padding of Y was written";
-    std::string first_wrong;  // no early return, since the other ranks take part in the sums below
+    std::string first_wrong;  // no early return: the sums below are collective
 
     const long double eps = epsilon_v<T>;
     const Wide alpha = widen(test.alpha);
@@ -309,7 +310,8 @@ TYPED_TEST(SparseMatrixTest, RepeatsItselfBitForBit) {
     EXPECT_EQ(bytes[0], bytes[1]);
 }
 
-// Rows for several threads: each gets at least 64 KiB, of the rows sent to other ranks too.
+// Enough rows for several threads, each of which gets at least 64 KiB, also of the rows that are
+// sent to other ranks.
 TYPED_TEST(SparseMatrixTest, ManyThreadsGiveTheSameValues) {
     using T = TypeParam;
     Context ctx(Comm(MPI_COMM_WORLD), Device::host(3));
@@ -374,7 +376,7 @@ TYPED_TEST(SparseMatrixTest, MatrixWithoutRowsOrEntriesWorks) {
 TEST(SparseMatrix, PlansTheHaloThatItsRowsNeed) {
     Context ctx = make_context();
     const std::int64_t n = 40;
-    // Every row needs the next three and the last row: cyclic, so that all ranks have neighbours.
+    // Every row needs the next three rows, cyclically, and the last row. All ranks have neighbours.
     SparseMatrix<double> a(
         ctx, rows_from_callback<double>(ctx.comm(), n, Symmetry::general,
                                         [n](std::int64_t row, RowEntries<double>& entries) {
@@ -487,7 +489,7 @@ TEST(SparseMatrix, RefusesBadRowsOnAllRanks) {
     EXPECT_NE(message_of<ShapeError>(comm, [&] { SparseMatrix<double>(ctx, torn); }), "");
 }
 
-// NOLINTBEGIN(bugprone-use-after-move): what is left after a move is tested
+// NOLINTBEGIN(bugprone-use-after-move): tests the state after a move
 TEST(SparseMatrix, RefusesToWorkOnceMovedFrom) {
     Context ctx = make_context();
     const auto rows = rows_from_entries<double>(ctx.comm(), 6, 6, Symmetry::general,

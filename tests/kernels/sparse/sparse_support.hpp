@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The common part of the tests of sparse matrices: distributed rows as one dense matrix, temporary
-// files.
+// Support for tests of sparse matrices: distributed rows as one dense matrix, temporary files.
 #pragma once
 
 #include <complex>
@@ -32,7 +31,7 @@ Wide widen(T value) {
     }
 }
 
-/// The real part of `value` for real scalars.
+/// `value` in type T; its real part if T is real.
 template <class T>
 T narrow(std::complex<double> value) {
     if constexpr (is_complex_v<T>) {
@@ -42,7 +41,7 @@ T narrow(std::complex<double> value) {
     }
 }
 
-/// Row-major, in double: holds every scalar's values exactly.
+/// A row-major matrix in complex double, which holds the values of every scalar type exactly.
 struct Dense {
     std::int64_t rows = 0;
     std::int64_t cols = 0;
@@ -129,8 +128,8 @@ class TemporaryFolder {
     std::filesystem::path path_;
 };
 
-/// The message of the exception that an action throws; "" if it throws nothing. Collective only if
-/// every rank throws.
+/// The message of the exception that an action throws; "" if it throws nothing. Collective. The
+/// test fails if only some ranks throw.
 template <class E, class Action>
 std::string message_of(const Comm& comm, Action&& action) {
     std::string message;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tiles of rows that read little of X twice, and runs of rows.
+// Tests tiles of rows, which read few rows of X twice, and runs of rows.
 #include <algorithm>
 #include <cstdint>
 #include <set>
@@ -14,8 +14,8 @@
 namespace quiver::test {
 namespace {
 
-/// The number of different rows of X that tiles of `tile` slots read, divided by the number of
-/// rows; counted with sets.
+/// The number of different rows of X that each tile of `tile` slots reads, summed over the tiles
+/// and divided by the number of rows.
 double rows_read(const Grid& grid, const SparseLayout& layout, std::int64_t tile) {
     std::size_t read = 0;
     for (std::int64_t begin = 0; begin < grid.rows(); begin += tile) {
@@ -42,8 +42,9 @@ TEST(SparseTiles, OfAGridReadLittleMoreThanTheirOwnRows) {
     EXPECT_TRUE(lines.row.empty());
     EXPECT_EQ(tiles.format.tile, 512);
     EXPECT_LE(static_cast<double>(tiles.stored()), 1.02 * static_cast<double>(lines.stored()));
-    // Lines of 512 rows read their own rows, those of two whole planes and of two lines, fewer at
-    // the faces. Bricks of 16 x 4 x 8 points read at best 1 + 2 / 16 + 2 / 4 + 2 / 8.
+    // 512 consecutive rows (16 lines of 32 points) read their own rows, 512 rows of each
+    // neighbouring plane, and two lines; fewer at the faces. Bricks of 16 x 4 x 8 points read at
+    // best 1 + 2 / 16 + 2 / 4 + 2 / 8 rows per row.
     EXPECT_GT(rows_read(grid, lines, 512), 2.9);
     EXPECT_LT(rows_read(grid, tiles, 512), 2.1);
 
@@ -68,7 +69,7 @@ TEST(SparseTiles, OfOddSizesAreRefused) {
 }
 
 TEST(SparseTiles, AreNotMadeWhereTheySaveNothing) {
-    // A band: a row reads only its neighbours in memory.
+    // In a band matrix a row reads only its neighbours in memory.
     std::vector<std::int64_t> row_start{0};
     std::vector<std::int64_t> column;
     const std::int64_t n = 4096;
@@ -104,7 +105,7 @@ TEST(SparseTiles, KeepRunsOfRowsOnSeveralRanks) {
             grid.row_start, order, interior, grid.columns());
         const std::vector<std::int64_t> list = layout.list();
         EXPECT_EQ(layout.part[0].run, tile == 1 ? 1 << 30 : 16);
-        EXPECT_EQ(layout.part[1].run, 8);  // 120 rows, then others
+        EXPECT_EQ(layout.part[1].run, 8);  // 8 divides the 120 consecutive rows, 16 does not
         for (const SparseLayout::Part& part : layout.part) {
             for (std::int64_t s = 0; s < part.rows; ++s) {
                 const auto run = static_cast<std::size_t>(part.first_run + s / part.run);
