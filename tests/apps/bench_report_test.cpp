@@ -166,7 +166,7 @@ TEST(BenchReport, JsonHasTheFieldsOfItsSchema) {
     EXPECT_EQ(to_json(read_document(save(folder, to_json(document)))), to_json(document))
         << "it reads back";
 
-    // A file of schema 2, which has no gaps.
+    // A file of schema 2 calls the library `provider` and has no field for gaps.
     auto older = json;
     older["schema"] = 2;
     for (auto& result : older["results"]) {
@@ -208,13 +208,13 @@ TEST(BenchReport, ASessionKnowsWhatItHas) {
     const Case c = session.results.front().which;
     EXPECT_TRUE(session.has(c, {}));
     EXPECT_TRUE(session.has(c, {"cublas"}));
-    EXPECT_FALSE(session.has(c, {"cublas", "eigen"})) << "that run did not meet eigen";
+    EXPECT_FALSE(session.has(c, {"cublas", "eigen"})) << "that run was without eigen";
     Case other = c;
     other.rows += 1;
     EXPECT_FALSE(session.has(other, {}));
     session.runs.emplace_back();
     session.add({made_up("tsmttsm", Dtype::d, {1, 1}, 100000)});
-    EXPECT_EQ(session.results.size(), 5u) << "both old results of the case have gone";
+    EXPECT_EQ(session.results.size(), 5u) << "the new result replaces both old ones of the case";
     EXPECT_EQ(session.results.back().run, 2);
     EXPECT_FALSE(session.has(c, {"cublas"}));
     session.results.back().outcome = Outcome::failed;
@@ -233,7 +233,7 @@ TEST(BenchReport, SummaryCountsAndAverages) {
     expect_line(
         "tsmttsm d, m = n             compute-bound  1 case: median 36.0%, least 36.0% (64x64) of "
         "the roofline; 1 below the aim of 75%");
-    // The mean of 2 and 1/2; the 8 was timed once and is omitted.
+    // The mean of the ratios 2 and 1/2; the ratio 8 was timed once and is omitted.
     expect_line(
         "tsmttsm d, m = n             vs cublas      2 cases: 1.00 times as fast (geometric mean, "
         "aim 1.6), least 0.50 (64x64); 1 below 0.98: 64x64; 1 case left out (over 1 s, timed "
@@ -342,7 +342,7 @@ TEST(BenchReport, MarkdownIsAPageWithAllNumbers) {
           "\n| m x n | rows | us | speed | % of roofline | bound by | limit us | cublas % | ratio "
           "|\n"
           "|---|---|---|---|---|---|---|---|---|\n",
-          // 1.6 MB in 4 ms; the 8 was timed once.
+          // 1.6 MB in 4 ms; the ratio 8 was timed once.
           "\n| 1 x 1 | 100000 | 4000.0 | 0 GB/s | 99.0 | read | | 99.0 | 8.00 (timed once) |\n",
           "\n| 2 x 2 | 100000 | **4000.0** | 1 GB/s | 98.0 | read | 3000.0 | 98.0 | 2.00 |\n",
           // 819.2 Mflop.
@@ -464,7 +464,7 @@ TEST(BenchReport, TheSweepsOfTsm2xAreThoseOfItsFigures) {
     EXPECT_EQ(square, 2 * 4 * 4);
     EXPECT_EQ(tall, 2 * 4 * 2);
     EXPECT_EQ(all.size(), 32u + 16 + 3);
-    EXPECT_EQ(cases_of("tsm2x2021", 1).size(), 1u) << "something always";
+    EXPECT_EQ(cases_of("tsm2x2021", 1).size(), 1u) << "at least one case";
 
     Session session = made_up_document().session;
     const Shape shape{16, 16};
@@ -487,7 +487,7 @@ TEST(BenchReport, TheSweepsOfTangAreThoseOfItsFigures) {
         EXPECT_EQ(c.scalar, Dtype::h);
         EXPECT_TRUE(c.kernel->takes(c.scalar));
     }
-    EXPECT_EQ(cases_of("tang2021", 1).size(), 1u) << "something always";
+    EXPECT_EQ(cases_of("tang2021", 1).size(), 1u) << "at least one case";
 
     Session session = made_up_document().session;
     const std::int64_t rows = std::int64_t{1} << 23;
@@ -516,7 +516,7 @@ TEST(BenchReport, TheSweepsOfHaidarAreThoseOfItsFigures) {
         EXPECT_GE(c.rows, 900);
         EXPECT_LE(c.kernel->bytes(c), 32e9);
     }
-    EXPECT_EQ(cases_of("haidar2018", 1).size(), 1u) << "something always";
+    EXPECT_EQ(cases_of("haidar2018", 1).size(), 1u) << "at least one case";
 
     Session session = made_up_document().session;
     session.results.push_back(made_up("batched-lu", Dtype::d, {32, 32}, 200000));

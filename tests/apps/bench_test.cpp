@@ -29,11 +29,12 @@ Context own_context() {
     return Context(Comm(), test::test_place() == Place::device ? Device::cuda() : Device::host());
 }
 
-/// A contender that runs quiver's kernel and then damages the result, or does nothing.
+/// What a contender does: it runs quiver's kernel and then damages the result, does nothing, or
+/// throws.
 enum class Harm { none, no_op, last_row, one_element, throws };
 
 Contender harmful(Context& ctx, Workload& workload, Harm harm) {
-    // A variant of this library, whose first call may compile.
+    // The name marks a variant of this library, whose first call may compile.
     return {std::string(quiver_name) + ", harmed", [&ctx, &workload, harm](std::int64_t set) {
                 if (harm == Harm::throws) {
                     throw NumericalError("on purpose");
@@ -50,8 +51,8 @@ Contender harmful(Context& ctx, Workload& workload, Harm harm) {
                         if (harm == Harm::last_row) {
                             fill(ctx, T(0), out.row_range(out.rows - 1, 1));
                         } else {
-                            // In a row that no sample may reach: only the check for finite values
-                            // covers every row.
+                            // A row that the samples may not reach: only the check for finite
+                            // values covers every row.
                             const T nan(std::numeric_limits<real_t<T>>::quiet_NaN());
                             fill(ctx, nan, out.row_range(out.rows / 2, 1).columns(0, 1));
                         }
@@ -126,7 +127,7 @@ TEST_P(BenchOf, GapsBetweenRowsStayUnchanged) {
             EXPECT_EQ(measure_one(c, Harm::no_op).outcome, Outcome::incorrect) << each->name();
             const double bytes = each->bytes(c);
             c.ld_extra = 0;
-            EXPECT_EQ(bytes, each->bytes(c)) << "of what has to be read and written";
+            EXPECT_EQ(bytes, each->bytes(c)) << "gaps need not be read or written";
         }
     }
 }
@@ -149,7 +150,7 @@ TEST_P(BenchOf, OtherPlansAreMeasuredInTheSameRun) {
         }
         const std::string name = each->name();
         std::vector<std::string> expected{quiver_name};
-        // These kernels have no rows in the table: always the model chooses.
+        // The table has no plans for these kernels, so the model always chooses.
         const bool untuned =
             name == "tsmm-gram" || name.ends_with("-mixed") || name.ends_with("-columns");
         if ((name.starts_with("ts") && !untuned) || name == "gram") {
@@ -245,7 +246,7 @@ TEST(Bench, JoulesAreThoseOfAGpu) {
     const Case c = make_case(kernel("dots"), Dtype::d, 1'000'000);
     const auto workload = c.kernel->prepare(ctx, c, 0);
     const double joules = meter->joules_a_call([&] { workload->run(0); });
-    // A call moves 16 MB, at some hundreds of watts and thousands of GB/s; the bounds are wide.
+    // A call moves 64 MB, at some hundreds of watts and thousands of GB/s; the bounds are wide.
     EXPECT_GT(joules, 1e-5);
     EXPECT_LT(joules, 1);
 }
@@ -295,7 +296,7 @@ TEST(Bench, ASampleHasTheRequestedNumberOfCalls) {
     Context ctx = own_context();
     const Case c = make_case(kernel("tsmttsm"), Dtype::d, 1000);
     Rivals none;
-    // No call is too long, however busy the machine is.
+    // most_sample_seconds is so large that no call exceeds it, however busy the machine is.
     const auto results =
         run_case(ctx, c, none,
                  {.repeat = 3, .least_bytes = 1e6, .least_calls = 100, .most_sample_seconds = 1e9},
@@ -321,8 +322,8 @@ TEST(Bench, LeastBytesAndFlopsAreThoseOfTheLedger) {
         workload->run(0);
         const std::string name = each->name();
         if (name.starts_with("orth-")) {
-            // mixed-cholesky-qr counts the operations of its twofold sums; on a device TSQR uses
-            // products.
+            // Not compared: mixed-cholesky-qr, whose ledger counts the operations of twofold sums,
+            // and TSQR on a device, which uses products.
             double bytes = 0;
             double flops = 0;
             for (const KernelRecord& record : ctx.ledger().records()) {
@@ -348,7 +349,7 @@ TEST(Bench, LeastBytesAndFlopsAreThoseOfTheLedger) {
             if (record.call.name == entry) {
                 found = true;
                 if (triangle) {
-                    // The bench counts whole matrices.
+                    // The bench counts whole matrices, the ledger one triangle.
                     EXPECT_LT(record.bytes, each->bytes(c)) << name;
                 } else {
                     EXPECT_EQ(record.bytes, each->bytes(c)) << name;
@@ -414,7 +415,7 @@ TEST(Bench, KeepsItsBudgetAndReportsOmittedCases) {
     shortest.runs.emplace_back();
     run_all(
         cases, spent, slow, [](const std::vector<Result>&) {}, shortest);
-    EXPECT_EQ(shortest.results.size(), 1u) << "the most telling case always runs";
+    EXPECT_EQ(shortest.results.size(), 1u) << "the first case always runs";
 }
 
 TEST(Bench, RooflineUsesTheLimitingCeiling) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Checkpoints in a folder: any number of ranks reads what was written, and damage of any byte is
-// found.
+// Checkpoints in a folder: any number of ranks can read them, and damage to any byte is found.
 #include <algorithm>
 #include <complex>
 #include <fstream>
@@ -172,7 +171,7 @@ class CheckpointFolderTest : public ::testing::Test {
         }
         ctx.comm().barrier();
     }
-    /// A state that is a function of `seed` alone.
+    /// Saves a state that depends on `seed` alone.
     void save(CheckpointFolder<T>& checkpoint, std::uint64_t seed) {
         BlockVector<T> x(ctx, map(), 5, 9);
         fill_random(ctx, seed, x);
@@ -215,7 +214,7 @@ class CheckpointFolderTest : public ::testing::Test {
     std::string manifest(std::int64_t generation) const {
         return folder.path("ck/" + manifest_name(generation));
     }
-    /// Runs `action` on rank 0, between two barriers.
+    /// Runs `step` on rank 0, between two barriers.
     template <class F>
     void alone(F&& step) {
         ctx.comm().barrier();
@@ -263,19 +262,19 @@ TYPED_TEST(CheckpointFolderTest, KeepsTwoGenerationsAndReadsTheNewest) {
     EXPECT_THROW(second->saved()->matrix(this->ctx, "h", 4, 3), InputError);
     BlockVector<TypeParam> wide(this->ctx, this->map(), 6);
     EXPECT_THROW(second->saved()->read(this->ctx, "x", wide.view()), InputError);
-    // Numbers continue, so that no name is used twice.
+    // Generation numbers continue, so that no file name is used twice.
     this->save(*second, 5);
     this->expect_state(this->open()->saved(), 5);
     this->alone([&] { EXPECT_TRUE(fs::exists(this->manifest(4))); });
 }
 
-/// Written by all ranks, read by one, and the other way round.
+/// One rank reads a checkpoint of all ranks, and all ranks read a checkpoint of one rank.
 TYPED_TEST(CheckpointFolderTest, AnyNumberOfRanksReadsIt) {
     using T = TypeParam;
     this->prepare();
     this->save(*this->open(), 7);
     const auto read_alone = [&](const std::string& name) {
-        Context one;  // this process
+        Context one;  // of this process alone
         const RowMap whole(0, {0, this->rows});
         const CheckpointFolder<T> checkpoint(one, {std::nullopt, 0, name}, whole, identity);
         ASSERT_NE(checkpoint.saved(), nullptr);
@@ -312,8 +311,8 @@ TYPED_TEST(CheckpointFolderTest, AnyNumberOfRanksReadsIt) {
     this->expect_state(all.saved(), 9);
 }
 
-/// If any byte of the newest generation is damaged, the older one is used, with one notice. If both
-/// generations are damaged, all ranks throw.
+/// If any byte of the newest generation is damaged, the older generation is used, and a notice says
+/// so. If both generations are damaged, all ranks throw.
 TYPED_TEST(CheckpointFolderTest, DamageFallsBackToTheOlderGeneration) {
     this->prepare();
     {
@@ -350,7 +349,7 @@ TYPED_TEST(CheckpointFolderTest, DamageFallsBackToTheOlderGeneration) {
         SCOPED_TRACE(path + ", byte " + std::to_string(place) + ", kind " + std::to_string(kind));
         const auto checkpoint = this->open();
         if (kind == 2 && path == this->manifest(1)) {
-            this->expect_state(checkpoint->saved(), 1);  // the damaged generation is ignored
+            this->expect_state(checkpoint->saved(), 1);  // ignored without its manifest
         } else {
             this->expect_state(checkpoint->saved(), 1);
             ASSERT_EQ(this->notices.size(), 2U);
@@ -366,7 +365,7 @@ TYPED_TEST(CheckpointFolderTest, DamageFallsBackToTheOlderGeneration) {
     });
     try {
         this->open();
-        ADD_FAILURE() << "two damaged generations are no error";
+        ADD_FAILURE() << "two damaged generations were accepted";
     } catch (const InputError& error) {
         EXPECT_TRUE(error.collective());
         EXPECT_NE(std::string(error.what()).find("no checkpoint is complete"), std::string::npos)
@@ -415,8 +414,8 @@ TYPED_TEST(CheckpointFolderTest, RefusesAnotherProblem) {
                  ShapeError);
 }
 
-/// On a disk with room for little, for nothing, or only for a manifest, the run continues, no
-/// partial file stays, and the complete generation stays.
+/// If the disk has room for nothing, for little, or only for a manifest, the run continues, no
+/// partial file remains, and the last complete generation remains.
 TYPED_TEST(CheckpointFolderTest, AFullDiskLosesOnlyTheCheckpoint) {
     this->prepare();
     const auto checkpoint = this->open();
@@ -426,7 +425,7 @@ TYPED_TEST(CheckpointFolderTest, AFullDiskLosesOnlyTheCheckpoint) {
         [&] { before = std::distance(fs::directory_iterator(this->folder.path("ck")), {}); });
     const int last = this->ctx.comm().size() - 1;
     int generation = 0;
-    // The last of several ranks writes its rows only, which may be few, and no manifest.
+    // The last of several ranks writes no manifest, only its rows, which may be few.
     for (const int bytes : {0, 1000, last == 0 ? 5000 : 2000}) {
         this->ctx.comm().barrier();
         this->notices.clear();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `quiver eigs --abft --inject`, the same of `quiver solve` and `quiver qr`, and `quiver bench
-// abft`.
+// `--abft` and `--inject` of `quiver eigs`, `quiver solve` and `quiver qr`; `quiver bench abft` and
+// `quiver bench protection`.
 #include <cmath>
 #include <cstddef>
 #include <filesystem>
@@ -41,8 +41,8 @@ TEST(EigsAbft, RepairsInjectedFaults) {
     }
 }
 
-/// The checks change no bit of the results. An exception is block Lanczos, which without checks
-/// enqueues steps ahead and sums in another order.
+/// Block Lanczos gives the same bits with `detect` and `correct`. Without checks it enqueues steps
+/// ahead and sums in another order, so its results differ by rounding.
 TEST(EigsAbft, ChecksChangeNoBit) {
     constexpr double norm = 12;
     for (const int ranks : {1, 2}) {
@@ -128,7 +128,8 @@ Report run_report(const std::string& arguments, const Folder& folder, int ranks)
     return report;
 }
 
-/// tridiag(-1, 2, -1) u = 1 has the solution u_i = i (n + 1 - i) / 2.
+/// The largest error of a solution of tridiag(-1, 2, -1) u = 1 in a file, compared with the exact
+/// u_i = i (n + 1 - i) / 2.
 double largest_error_of_parabola(const std::string& file, int n) {
     std::ifstream text(file);
     std::string line;
@@ -230,8 +231,8 @@ TEST(QrAbft, FaultsAreRepairedOrReported) {
             EXPECT_GT(mended.json["abft"]["faults"], 0) << place;
             EXPECT_EQ(mended.json["abft"]["failed"], 0);
             for (const char* error : {"loss_of_orthogonality", "residual"}) {
-                // Kernels with injected faults run one by one, while the fused kernels add in
-                // another order.
+                // To inject faults into outputs, kernels run one by one and add in another order
+                // than the fused kernels.
                 if (place == "input" || place == "basis") {
                     EXPECT_EQ(mended.json[error], clean.json[error]) << place;
                 }
@@ -278,7 +279,7 @@ TEST(BenchAbft, CoverageAndTimes) {
             }
         }
     }
-    EXPECT_EQ(run_command("bench summary " + json).status, 2) << "no session of kernels";
+    EXPECT_EQ(run_command("bench summary " + json).status, 2) << "not a session of kernels";
 }
 
 TEST(BenchProtection, EveryMethod) {

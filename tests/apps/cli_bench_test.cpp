@@ -15,7 +15,8 @@ namespace {
 
 /// Small operands and few samples.
 const std::string without_budget = " --device host --operand-bytes 1e5 --repeat 3";
-/// A budget that no machine exceeds: operands of four times large caches take long.
+/// A budget that no machine exceeds: measuring the ceilings takes long on machines with large
+/// caches.
 const std::string quick = without_budget + " --budget 1e5";
 
 TEST(BenchCommand, WritesTableAndJsonThatMergesAndDraws) {
@@ -71,7 +72,8 @@ TEST(BenchCommand, TimesEveryNumberOfRanksInOneRun) {
     EXPECT_EQ(saved["kernel"], "scaling");
     EXPECT_EQ(saved["environment"]["halos"],
               "MPI, staged in host memory (all ranks work on the host)");
-    // On 1, 2 and 3 ranks: cubes of 12 and bars of 4 and 8 planes; chains of 10 and, on one, 8.
+    // On 1, 2 and 3 ranks a cube of 12^3 and a chain of 10 spins; for weak scaling also a bar of 4
+    // planes and a chain of 8 on one rank, and a bar of 8 planes on two.
     EXPECT_EQ(saved["results"].size(), 9u);
     for (const auto& result : saved["results"]) {
         const double ranks = result["ranks"];
@@ -108,7 +110,7 @@ TEST(BenchCommand, MultipliesMatricesByName) {
     for (const auto& result : saved["results"]) {
         EXPECT_EQ(result["outcome"], "passed");
         EXPECT_EQ(result["matrix"], "gen:spinSZ,L=10");
-        EXPECT_EQ(result["rows"], 252);  // 10 over 5
+        EXPECT_EQ(result["rows"], 252);  // binomial(10, 5)
         const double nonzeros = result["nonzeros"];
         const double scalar = result["scalar"] == "d" ? 8 : 16;
         const double width = result["n"];
@@ -238,7 +240,7 @@ TEST(BenchCommand, MisuseIsRefusedWithOneLine) {
         EXPECT_NE(outcome.err.find(misuse.names), std::string::npos) << misuse.arguments << '\n'
                                                                      << outcome.err;
     }
-    EXPECT_EQ(read_file(broken), "{") << "what cannot be read is left as it was";
+    EXPECT_EQ(read_file(broken), "{") << "a file that cannot be read is not changed";
 }
 
 TEST(BenchCommand, IsForOneProcess) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `quiver eigs --checkpoint --resume`: a run that is killed repeatedly, one rank or all, and
-// resumed on changing numbers of ranks, ends with the right eigenvalues.
+// `quiver eigs --checkpoint --resume`: one rank or all ranks of a run are killed repeatedly, and
+// the run resumes on changing numbers of ranks. It must end with the right eigenvalues.
 #include <algorithm>
 #include <chrono>
 #include <csignal>
@@ -95,7 +95,7 @@ class CommandRun {
         }
         return ended_;
     }
-    /// The exit status; -1 for an end by a signal.
+    /// Waits for the end of the command. Returns its exit status, or -1 if a signal ended it.
     int wait() {
         if (!ended_) {
             waitpid(root_, &status_, 0);
@@ -156,7 +156,7 @@ class CommandRun {
         }
         return all;
     }
-    /// Waits until all of them have ended: the next run must be the only one that uses the folder.
+    /// Waits until all processes have ended, because only one run at a time may use the folder.
     static void wait_until_ended(const std::vector<pid_t>& all) {
         for (const pid_t process : all) {
             while (parent_of(process) != 0) {
@@ -203,7 +203,7 @@ TEST_F(CheckpointCli, TwentyKillsInARow) {
     std::mt19937_64 generator(seed);
     const std::string arguments = "eigs " + problem + " --device host --every 0 " + saved();
     int saves = 0;
-    // More than 20 runs only if there is no checkpoint yet for the last run.
+    // There are more than 20 runs only if no checkpoint exists yet from which the last run resumes.
     for (int attempt = 0; attempt < 20 || (attempt < 40 && newest_manifest(ck).empty());
          ++attempt) {
         const auto ranks = static_cast<int>(1 + generator() % 3);
@@ -212,8 +212,8 @@ TEST_F(CheckpointCli, TwentyKillsInARow) {
                      " ranks, from " + before + ", seed " + std::to_string(seed));
         int status = 0;
         if (attempt % 3 == 0) {
-            // A fault at an agreement of the ranks, possibly between writing the files and the
-            // manifest.
+            // A rank is killed after an agreement of the ranks, possibly between the writing of the
+            // files and of the manifest.
             const std::string fault =
                 "QUIVER_FAULT=" + std::to_string(16 + generator() % 20) + "@" +
                 std::to_string(generator() % static_cast<unsigned>(ranks)) + ":kill ";
@@ -234,18 +234,18 @@ TEST_F(CheckpointCli, TwentyKillsInARow) {
         ASSERT_NE(status, 2) << read_file(folder.path("err"));
         saves += status == 0 || newest_manifest(ck) != before ? 1 : 0;
         if (status == 0) {
-            // A fast machine has finished before the kill: the next run starts from the beginning.
+            // The run ended before the kill: the next run starts from the beginning.
             fs::remove_all(ck);
         }
     }
-    EXPECT_GE(saves, 12) << "lives that got anywhere";
+    EXPECT_GE(saves, 12) << "runs that saved a state or ended";
     const EigsOutcome last = run_eigs(problem + " " + saved(), 2);
     EXPECT_EQ(last.status, 0) << last.err;
     EXPECT_NE(last.err.find("resuming from " + ck), std::string::npos) << last.err;
     expect_exact(last.json);
 }
 
-/// 3 ranks write a checkpoint; 1, 2 and 3 ranks resume from it; by each method.
+/// With each method 3 ranks write a checkpoint, and 1 and 2 ranks resume from it.
 TEST_F(CheckpointCli, OtherNumbersOfRanksResume) {
     for (const std::string method : {"lanczos", "chebyshev", "lobpcg", "jd"}) {
         SCOPED_TRACE(method);
@@ -263,7 +263,8 @@ TEST_F(CheckpointCli, OtherNumbersOfRanksResume) {
     }
 }
 
-/// A step with a fault before the first Ritz procedure is repeated from the state that was read.
+/// A fault before the first Ritz procedure of a resumed run: the steps since the state that was
+/// read are repeated.
 TEST_F(CheckpointCli, AResumedSearchIsRepaired) {
     const std::string arguments = "gen:laplace3d,nx=12 -k 6 --block 1 --method lanczos";
     for (const int iterations : {25, 240}) {  // searching, verifying
@@ -295,11 +296,12 @@ TEST_F(CheckpointCli, ASignalSavesTheState) {
         "--method lanczos --every 1e6 --checkpoint " +
         ck;
     CommandRun run(arguments, 1, folder);
-    // Before the handler is installed, a signal ends the process; MPI_Init alone may take a second.
+    // A signal before the handler is installed would end the process; MPI_Init alone may take a
+    // second.
     while (!run.ended() && !run.root_handles(SIGTERM)) {
         std::this_thread::sleep_for(milliseconds(1));
     }
-    EXPECT_EQ(newest_manifest(ck), "") << "it is not yet time";
+    EXPECT_EQ(newest_manifest(ck), "") << "no state is due yet";
     run.signal_root(SIGTERM);
     EXPECT_EQ(run.wait(), 1) << read_file(folder.path("err"));
     EXPECT_NE(newest_manifest(ck), "");
@@ -349,7 +351,7 @@ TEST_F(CheckpointCli, AFullDiskIsReportedAndTheRunContinues) {
     if (!files_may_be_limited) {
         GTEST_SKIP() << "the sanitizer writes files of its own";
     }
-    // Blocks of 512 bytes: the first states fit, later ones have more columns.
+    // ulimit -f counts blocks of 512 bytes. The first states fit; later ones have more columns.
     const Outcome outcome = run_script(
         "trap '' XFSZ\nexport OMPI_MCA_btl=self,tcp PMIX_MCA_gds=hash\nulimit -f 1500\nquiver "
         "eigs " +

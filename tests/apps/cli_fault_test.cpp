@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// If one rank of three fails at the end of any set-up phase, or is lost, all ranks end with one
-// line and status 3, and no result file remains.
+// If one of three ranks fails after any agreement of the ranks, all ranks end with one line and
+// status 3, and no partial file remains. If a rank is killed, the other ranks end as well.
 #include <filesystem>
 #include <string>
 
@@ -11,8 +11,8 @@
 namespace quiver::test {
 namespace {
 
-/// Runs the command once for every agreement of the ranks, with a fault in that agreement, until a
-/// run has no such agreement. Returns the number of agreements.
+/// Runs the command with a fault after agreement 1, 2, ... of the ranks, until a run has fewer
+/// agreements and ends without a fault. Returns the number of agreements.
 int fail_in_every_phase(const std::string& matrix, const Folder& folder) {
     const std::string json = folder.path("out.json");
     constexpr int most = 200;
@@ -28,7 +28,7 @@ int fail_in_every_phase(const std::string& matrix, const Folder& folder) {
                                  std::to_string(agreement) + " on rank 1\n";
         EXPECT_EQ(outcome.err.substr(0, line.size()), line);
         EXPECT_EQ(outcome.err.find("quiver:", line.size()), std::string::npos) << outcome.err;
-        // The last agreement follows the writing of the file, which is then complete.
+        // Before the last agreement the file has been written, and it is complete.
         if (std::filesystem::exists(json)) {
             EXPECT_TRUE(nlohmann::json::accept(read_file(json)));
             std::filesystem::remove(json);
@@ -51,7 +51,7 @@ TEST(Faults, OneRankFailsInAnyPhaseOfAFile) {
 }
 
 TEST(Faults, ALostRankEndsTheOthers) {
-    // A run that waits forever for the lost rank ends at ctest's time limit.
+    // If the other ranks waited forever, the time limit of ctest would end this test.
     const Outcome outcome =
         run_command("eigs gen:laplace1d,nx=30 -k 2 --device host", 3, "QUIVER_FAULT=4@1:kill ");
     EXPECT_NE(outcome.status, 0);

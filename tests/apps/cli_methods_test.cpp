@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The methods of `quiver eigs`, windows, inertia counts, and the end by a signal.
+// `quiver eigs`: methods, windows, inertia counts, preconditioners, and interruption by a signal.
 #include <algorithm>
 #include <cmath>
 #include <fstream>
@@ -110,8 +110,8 @@ TEST(Eigs, InertiaCountsBothEndsAndClusters) {
         ASSERT_EQ(cut.json["inertia"].size(), 1u);
         EXPECT_EQ(cut.json["inertia"][0]["counted"], 1);
     }
-    // Eigenvalues that are also all diagonal entries: close to them a factorisation without
-    // pivoting counts wrongly, so the shifts move.
+    // Eigenvalues that equal diagonal entries. Close to such an eigenvalue a factorisation without
+    // pivoting counts wrongly, so the check must move its shifts.
     const std::pair<const char*, std::vector<int>> close[] = {
         {"gen:laplace2d,nx=9 -k 40", {36}},
         {"gen:laplace2d,nx=9 --window=4:8", {36, 81}},
@@ -133,7 +133,8 @@ TEST(Eigs, InertiaCountsBothEndsAndClusters) {
         }
         EXPECT_EQ(found, counts) << arguments;
     }
-    // The zero matrix has no norm as a scale; a value with further copies has no expected count.
+    // The norm of the zero matrix gives no scale. No count is expected on the side of a cluster
+    // that the result cuts.
     const Folder folder;
     const std::string zero = folder.write(
         "zero.mtx", "%%MatrixMarket matrix coordinate real symmetric\n10 10 1\n1 1 0\n");
@@ -168,9 +169,9 @@ TEST(Eigs, InertiaCountsBothEndsAndClusters) {
 TEST(Eigs, ASignalEndsTheSolveRegularly) {
     for (const int ranks : {1, 2}) {
         const Folder folder;
-        // Every rank sends itself a signal a second after it handles SIGINT (bit 1 of the last
-        // digit of SigCgt), which may take long on a busy machine; the problem takes far longer
-        // than a second.
+        // Every rank sends itself SIGINT one second after it has installed its handler (bit 1 of
+        // the last digit of SigCgt), which may take long on a busy machine. The solve takes far
+        // longer than a second.
         const Outcome outcome = run_script(
             "(until grep -q '^SigCgt:.*[2367abef]$' /proc/$$/status; do sleep 0.05; done; sleep 1; "
             "kill -INT $$) & quiver eigs gen:laplace3d,nx=48 -k 60 --tol 1e-13 --basis "
@@ -223,7 +224,7 @@ TEST(Eigs, TakesEveryPreconditioner) {
     for (const std::string method : {"lobpcg", "jd"}) {
         for (const std::string precond :
              {"none", "jacobi", "block-jacobi,size=6", "chebyshev,degree=4", "ic", "ilu", "ldlt"}) {
-            ranks = 3 - ranks;  // every second row on two ranks
+            ranks = 3 - ranks;  // every second run on two ranks
             const EigsOutcome outcome = run_eigs(
                 "gen:laplace2d,nx=24 -k 5 --method " + method + " --precond " + precond, ranks);
             ASSERT_EQ(outcome.status, 0) << method << ' ' << precond << outcome.err;
@@ -238,8 +239,8 @@ TEST(Eigs, TakesEveryPreconditioner) {
             }
         }
     }
-    // With a preconditioner the automatic choice is LOBPCG, also with a mass matrix; jd accepts
-    // both.
+    // With a preconditioner the automatic choice is LOBPCG. Both methods accept a preconditioner
+    // together with a mass matrix.
     EXPECT_EQ(run_eigs("gen:laplace2d,nx=60 -k 5 --precond ic").json["method"], "lobpcg");
     for (const std::string method : {"lobpcg", "jd"}) {
         const EigsOutcome pencil = run_eigs(
@@ -262,7 +263,7 @@ TEST(Eigs, AnIndefiniteFactorisationIsNoPreconditionerAtAnEnd) {
         EXPECT_NEAR(outcome.json["eigenvalues"][j].get<double>(),
                     plain.json["eigenvalues"][j].get<double>(), 1e-8);
     }
-    // The shift of a singular matrix moves to where the matrix is definite.
+    // A is singular: the shift moves to a value where A minus the shift is definite.
     const Folder folder;
     std::ofstream(folder.path("ring.mtx")) << [] {
         std::string text = "%%MatrixMarket matrix coordinate real symmetric\n1200 1200 2400\n";

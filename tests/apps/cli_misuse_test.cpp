@@ -183,7 +183,7 @@ std::vector<Row> file_rows(const Folder& folder) {
     return rows;
 }
 
-/// Words of the command line.
+/// Wrong arguments of the command line.
 std::vector<Row> option_rows() {
     std::vector<Row> rows;
     const auto add = [&](const char* name, const std::string& arguments, const std::string& text) {
@@ -308,8 +308,8 @@ std::vector<Row> machine_rows() {
         const std::string small = "ulimit -v 2000000\nquiver eigs gen:laplace";
         add("generated beyond this memory", small + "3d,nx=400 -k 1 --device host",
             "64000000 rows, 7.0 entries of 16 bytes in each");
-        // The basis alone exceeds the limit, for any amount of memory that the threads of a rank
-        // map.
+        // The basis takes at least 2.6 GB on one rank and 1.3 GB on each of two, which also map
+        // memory of MPI and of threads.
         add("basis beyond this memory", small + "1d,nx=800000 -k 1 --basis 400 --device host",
             " MB of memory on this rank");
     }
@@ -327,8 +327,8 @@ std::vector<Row> machine_rows() {
         rows.back().ranks = {1};
     }
     if (files_may_be_limited) {
-        // No file may grow beyond a block. MPI usually shares memory in files, so an option forbids
-        // that.
+        // No file may grow beyond one block. MPI usually shares memory through files; the two
+        // variables prevent this.
         const std::string limit =
             "trap '' XFSZ\nexport OMPI_MCA_btl=self,tcp PMIX_MCA_gds=hash\nulimit -f 1\nquiver ";
         add("disk full under -o", limit + "gen gen:laplace1d,nx=9999 -o a.mtx >/dev/null",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `quiver qr`: the file holds an orthonormal basis, and the factors that reproduce X.
+// The output file of `quiver qr` holds an orthonormal basis and the factors that reproduce X.
 #include <cmath>
 #include <complex>
 #include <filesystem>
@@ -55,7 +55,7 @@ class Qr : public ::testing::Test {
     BlockVector<T> read(const std::string& path, const std::string& dataset = "vectors") {
         return read_block_vector<T>(ctx, path, std::nullopt, dataset);
     }
-    /// max |A^H B - I or 0|
+    /// max |A^H B - I| if `identity`, else max |A^H B|
     template <class T>
     static double defect(const BlockVector<T>& a, const BlockVector<T>& b, bool identity) {
         double most = 0;
@@ -104,7 +104,7 @@ TEST_F(Qr, EveryMethodWritesQAndRForAnyNumberOfRanks) {
     const std::string input = write("x.h5", x);
     for (const char* method : {"robust", "cholesky-qr", "cholesky-qr2", "shifted-cholesky-qr3",
                                "svqb", "tsqr", "mixed-cholesky-qr"}) {
-        // Three ranks: one method with all-reduces, and the tree.
+        // On three ranks: one method with all-reduces, and TSQR with its tree.
         const std::string name = method;
         for (const int ranks : {1, 3}) {
             if (ranks == 3 && name != "robust" && name != "tsqr") {
@@ -221,7 +221,7 @@ TEST_F(Qr, ColumnsWhoseSquaresUnderflowAreFactored) {
                 }
             }
             EXPECT_LE(residual(scaled, q, r), 300 * eps) << arguments;
-            // Not 0, which is the norm of a block whose squares underflow.
+            // A residual of 0 would show that the squares underflowed.
             EXPECT_GT(report()["residual"].get<double>(), 0) << arguments;
             EXPECT_LE(report()["residual"].get<double>(), 300 * eps) << arguments;
         }

@@ -27,7 +27,7 @@ SolveOutcome run_solve(const std::string& arguments, int ranks = 1) {
     return outcome;
 }
 
-/// The numbers of a coordinate file that stores all entries of `columns` columns, by rows.
+/// The values, row by row, of a coordinate file that stores every entry of a block.
 std::vector<double> read_block(const std::string& file) {
     std::istringstream text(read_file(file));
     std::string line;
@@ -52,7 +52,7 @@ std::vector<double> read_block(const std::string& file) {
     return values;
 }
 
-/// -u'' = 1: the solution of tridiag(-1, 2, -1) u = 1 is u_i = i (n + 1 - i) / 2.
+/// The solution of tridiag(-1, 2, -1) u = 1 is u_i = i (n + 1 - i) / 2.
 TEST(Solve, FindsTheParabola) {
     const int n = 30;
     for (const std::string method : {"auto", "cg", "minres", "gmres --restart 30", "bicgstab"}) {
@@ -65,7 +65,7 @@ TEST(Solve, FindsTheParabola) {
             ASSERT_EQ(outcome.status, 0) << outcome.out << outcome.err;
             const std::vector<double> values = read_block(x);
             ASSERT_EQ(values.size(), 30u);
-            // ||x - x*|| <= ||A^-1|| ||r||, ||b|| = sqrt(n), the least eigenvalue 4 sin^2.
+            // ||x - x*|| <= ||A^-1|| tol ||b||; ||b|| = sqrt(n), the least eigenvalue is 4 s^2.
             const double s = std::sin(0.5 * std::acos(-1.0) / (n + 1));
             const double bound = 1e-12 * std::sqrt(n) / (4 * s * s);
             for (int i = 1; i <= n; ++i) {
@@ -149,7 +149,7 @@ TEST(Solve, SolvesInAllScalars) {
     }
 }
 
-/// The shifted Laplacian has a positive diagonal, but is not positive definite.
+/// The matrix has a positive diagonal, but is not positive definite.
 TEST(Solve, ContinuesIfAMethodBreaksDown) {
     const Folder folder;
     const std::string a = folder.write("a.mtx",
@@ -234,7 +234,7 @@ TEST(Solve, MarksWhatHasNotConverged) {
     EXPECT_EQ(outcome.json["iterations"], 3);
 }
 
-/// One line on stderr, status 2, no file left behind.
+/// Invalid input ends with status 2, a message that names the cause, and no output file.
 TEST(Solve, RefusesInvalidInput) {
     const Folder folder;
     const std::string two =

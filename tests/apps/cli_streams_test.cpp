@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Standard input, standard output, pipes and links instead of files. No output of these tests is a
-// device file.
+// Standard input, standard output, pipes and links instead of files. These tests write to no device
+// file.
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -42,7 +42,7 @@ TEST(Streams, StandardOutputTakesTheJsonAlone) {
     EXPECT_NE(matrix.err.find("3 entries listed\n"), std::string::npos) << matrix.err;
 }
 
-/// Standard output is a file, then a pipe: a rename would replace the link or the file.
+/// Standard output is first a file, then a pipe. A rename would replace the link or the file.
 TEST(Streams, ALinkToStandardOutputStaysALink) {
     const Folder folder;
     fs::create_symlink("/proc/self/fd/1", folder.path("link"));
@@ -84,7 +84,7 @@ TEST(Streams, LinksAreFollowedByEveryOutput) {
     }
     EXPECT_EQ(
         run_command("gen " + folder.path("a.mtx") + " -o " + folder.path("real/a.mtx")).status, 2)
-        << "the matrix itself, by another name";
+        << "-o names the file of the matrix by another path";
 }
 
 TEST(Streams, APipeTakesOutput) {
@@ -134,7 +134,7 @@ TEST(Streams, EveryOutputMakesItsFolder) {
     }
 }
 
-/// Files of a matrix A and a mass matrix B, plain and gzip'd.
+/// Writes a matrix to two files, plain and gzip'd.
 class StandardInput : public ::testing::Test {
   protected:
     StandardInput() {

@@ -25,7 +25,8 @@ std::vector<double> laplace2d(int nx, int ny) {
     return values;
 }
 
-/// An eigenvalue is off by no more than its residual, which converged runs hold below tol ||A||.
+/// The error of an eigenvalue is at most its residual, which is at most tol ||A|| in a converged
+/// run.
 void expect_eigenvalues(const EigsOutcome& outcome, const std::vector<double>& expected) {
     ASSERT_EQ(outcome.status, 0) << outcome.out << outcome.err;
     const auto values = outcome.json["eigenvalues"].get<std::vector<double>>();
@@ -91,7 +92,7 @@ TEST(Eigs, SolvesAPencil) {
         EXPECT_EQ(outcome.json["method"], method);
         EXPECT_NE(outcome.out.find("||A x - lambda B x||"), std::string::npos) << outcome.out;
         for (std::size_t i = 0; i < 4; ++i) {
-            // The file has 1 / i to six digits after the point only.
+            // The file holds only six decimals of 1 / i.
             const double exact = static_cast<double>((i + 1) * (i + 1));
             EXPECT_NEAR(outcome.json["eigenvalues"][i].get<double>(), exact, exact * n * 5e-7);
         }
@@ -259,14 +260,15 @@ TEST(Eigs, ReadsNumbersAsFilesDo) {
     EXPECT_EQ(outcome.json["tolerance"].get<double>(), 1e-8);
     const auto facts = [](const std::string& width) {
         const std::string out = run_command("gen gen:anderson,L=3,W=" + width).out;
-        return out.substr(out.find('\n'));  // after the line that repeats the name
+        return out.substr(out.find('\n'));  // without the first line, which has the name
     };
     EXPECT_EQ(facts("1d1"), facts("10"));
     EXPECT_EQ(facts("+10"), facts("10"));
     EXPECT_NE(facts("11"), facts("10"));
 }
 
-/// Norms whose squares are still representable, and larger and smaller ones with a dense solve.
+/// Block Lanczos takes norms whose squares are representable; a dense solve takes larger and
+/// smaller norms.
 TEST(Eigs, SolvesMatricesOfExtremeScale) {
     const Folder folder;
     for (const auto& [exponent, method] : std::vector<std::pair<std::string, std::string>>{

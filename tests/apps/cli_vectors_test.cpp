@@ -37,7 +37,7 @@ void expect_eigenvectors(const std::string& path, const EigsOutcome& outcome) {
     ASSERT_EQ(x.cols, wanted);
     ASSERT_EQ(values.rows(), wanted);
     ASSERT_EQ(residuals.rows(), wanted);
-    // ||A x - lambda x|| as the solver accepted it, and the rounding of this check's own product.
+    // The solver's tolerance plus the rounding of the product below; ||A|| < 8.
     const double bound = (outcome.json["tolerance"].get<double>() + 10.0 * epsilon_v<T>)*8;
     for (int col = 0; col < wanted; ++col) {
         const double lambda = values.view()(col, 0);

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Every code block of the documents listed below becomes part of a test:
-#   cpp    compiled, linked and run; a text block right after it is the required output
-#   sh     run in an empty folder with the command on the PATH, all blocks of a document in one shell, except
-#          blocks that call pip or a script of apps/, tests/ or docs/ and, in a build without HDF5, the lines with .h5 files.
-#          The output must contain every line of a text block right after it; "..." stands for any
-#          characters, or lines.
+#   cpp    compiled and linked; if a text block follows directly, the program is run and must print this text
+#   sh     all blocks of a document run in one shell, in an empty folder, with the command on the PATH. Omitted are
+#          blocks that call `pip install` or a script of apps/, tests/ or docs/ and, in a build without HDF5, the lines
+#          with .h5 files. If a text block follows directly, the output must contain each of its lines; "..." stands
+#          for any characters, or lines.
 #   c, fortran   as cpp, with libquiver
-#   python run if the build has the Python package; a text block right after it is the required output
+#   python run if the build has the Python package; must print the text block that follows directly, else nothing
 #   cmake  configured as a separate project with the first program of the document
 # A block of any other language is an error, so that no block is untested.
 
-# Looks for the next code block in `rest`: sets `found` and, if there is one, `language`, `block` and `rest`
-# (the text after it).
+# Finds the next code block in `rest`. Sets `found` and, if there is one, `language`, `block` and `rest` (the text
+# after the block).
 macro(quiver_next_block)
     set(found FALSE)
     string(FIND "${rest}" "\n```" begin)

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::int64_t size = 200;
 
-/// A full band of five diagonals, a_ij = value(i, j).
+/// The matrix with five full diagonals, a_ij = value(i, j).
 template <class T>
 CsrRows<T> band(const std::function<T(std::int64_t, std::int64_t)>& value) {
     const Comm comm(MPI_COMM_WORLD);
@@ -59,13 +59,13 @@ TEST(HermitianCheck, FindsOneWrongEntry) {
             return smooth(i, j) + (i == 117 && j == 118 ? wrong : 0.0);
         });
         EXPECT_FALSE(one.hermitian()) << wrong;
-        // ||A - A^H||_F = sqrt(2) wrong; the four random coefficients are not all small.
+        // ||A - A^H||_F = sqrt(2) wrong, and one of four random coefficients is not small.
         EXPECT_GT(one.asymmetry, 0.01 * wrong);
         EXPECT_LT(one.asymmetry, 4 * wrong);
     }
 }
 
-/// Finds the pair by two loops over the whole matrix.
+/// Finds the most unequal pair by two loops over the band.
 template <class T>
 UnequalPair<T> naive_pair(const std::function<T(std::int64_t, std::int64_t)>& value) {
     UnequalPair<T> worst;
@@ -136,7 +136,7 @@ TEST(HermitianCheck, EstimatesTheFrobeniusNormOfTheSkewPart) {
     const auto skew = check<double>([](std::int64_t i, std::int64_t j) {
         return i == j ? 0.0 : i < j ? 1.0 : -1.0;
     });
-    // Every pair differs by 2; the norm of the matrix is half of that of A - A^H.
+    // A is skew-symmetric, so ||A - A^H|| = 2 ||A||.
     EXPECT_GT(skew.asymmetry, 0.2 * 2 * skew.norm);
     EXPECT_LT(skew.asymmetry, 4 * 2 * skew.norm);
 }
@@ -173,7 +173,7 @@ TEST(HermitianCheck, KeepsToTheRangeOfItsNumbers) {
             << factor;
     }
     EXPECT_TRUE(check<double>([](std::int64_t, std::int64_t) { return 0.0; }).hermitian());
-    // Beyond the range of double, different numbers do not count as equal.
+    // Entries whose difference overflows count as different.
     EXPECT_FALSE(check<double>([](std::int64_t i, std::int64_t j) {
                      return i < j ? 1e308 : -1e308;
                  }).hermitian());

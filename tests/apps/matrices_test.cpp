@@ -109,7 +109,7 @@ TEST_F(MatricesTest, LaplaceHasItsExactEigenvalues) {
                 EXPECT_NEAR((*largest)[i], all[all.size() - kept + i], bound);
             }
         }
-        // All eigenvalues sum up to the trace.
+        // The sum of all eigenvalues is the trace.
         const auto exact = exact_eigenvalues(spec, 1000, true);
         double sum = 0;
         for (const double value : *exact) {
@@ -117,7 +117,7 @@ TEST_F(MatricesTest, LaplaceHasItsExactEigenvalues) {
         }
         EXPECT_NEAR(sum, a.trace(), bound * static_cast<double>(all.size()));
     }
-    // Far too many rows to list: the smallest are near (pi / n)^2 times 3, 6, 6, 6.
+    // 10^18 rows: the smallest eigenvalues are near (pi / (n + 1))^2 times 3, 6, 6, 6.
     const auto tiny = exact_eigenvalues("gen:laplace3d,nx=1000000", 4, true);
     const double unit = std::pow(std::numbers::pi / 1000001, 2);
     EXPECT_NEAR((*tiny)[0] / unit, 3, 1e-9);
@@ -148,7 +148,7 @@ TEST_F(MatricesTest, SpinSzHasItsKnownNumbers) {
     EXPECT_FALSE(exact_eigenvalues("gen:spinSZ,L=4", 3, true).has_value());
 }
 
-/// H from Pauli matrices on all 2^L words, then the words with L / 2 ones.
+/// H from Pauli matrices on all 2^L words, restricted to the words with L / 2 ones.
 Matrix spin_by_definition(int spins, double jz, double jxy) {
     const int words = 1 << spins;
     Matrix full = Matrix::Zero(words, words);
@@ -157,7 +157,7 @@ Matrix spin_by_definition(int spins, double jz, double jxy) {
             const int next = (l + 1) % spins;
             const double sign = ((word >> l & 1) == (word >> next & 1)) ? 1 : -1;
             full(word, word) += jz * sign;
-            // sx sx flips both bits with 1; sy sy flips both with -1 for equal bits, else 1.
+            // sx sx flips both bits with factor 1; sy sy with factor -1 for equal bits, else 1.
             const int flipped = word ^ (1 << l) ^ (1 << next);
             full(flipped, word) += jxy * (1 - sign);
         }

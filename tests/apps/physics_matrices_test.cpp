@@ -73,7 +73,7 @@ class PhysicsMatricesTest : public ::testing::Test {
         }
         return result;
     }
-    /// The spectrum of the matrix is that of the closed form.
+    /// Expects the eigenvalues `exact`, in any order.
     void expect_spectrum(const std::string& spec, std::vector<double> exact,
                          Symmetry symmetry = Symmetry::symmetric) {
         const Matrix a = dense(spec, symmetry);
@@ -219,8 +219,8 @@ TEST_F(PhysicsMatricesTest, AndersonHasUniformEnergies) {
     EXPECT_EQ(dense("gen:anderson,L=9,seed=1"), a);
 }
 
-/// H on all states of 2 L modes by the Jordan-Wigner form of the operators (up modes first), then
-/// the states with n ups and n downs, by up word, then down word.
+/// H on all states of 2 L modes by the Jordan-Wigner form of the operators (up modes first),
+/// restricted to the states with n ups and n downs, ordered by up word, then by down word.
 Matrix hubbard_by_operators(int sites, int fermions, double t, double u, bool is_ring,
                             const std::vector<double>& energy) {
     const int modes = 2 * sites;
@@ -304,7 +304,8 @@ std::vector<double> topi_bands(std::array<int, 3> n, double t) {
     return bands;
 }
 
-/// Axes and rings of one or two sites keep the closed forms: both bonds between two sites count.
+/// The closed forms hold for periodic axes of one and two sites, where both bonds between two sites
+/// count.
 TEST_F(PhysicsMatricesTest, SmallPeriodicLatticesCountEveryBond) {
     expect_spectrum("gen:anderson,W=0,t=0.5,L=1", {-3});
     expect_spectrum("gen:anderson,W=0,t=0.5,L=2", {-3, -1, -1, -1, 1, 1, 1, 3});
@@ -331,7 +332,7 @@ TEST_F(PhysicsMatricesTest, SmallPeriodicLatticesCountEveryBond) {
     expect_spectrum("gen:topi,nx=2" + rings, topi_bands({2, 2, 2}, 1), hermitian);
 }
 
-/// The shift to the next point of a line or ring.
+/// The matrix that shifts to the next point of a line or ring.
 Matrix shift(int points, bool is_ring) {
     Matrix result = Matrix::Zero(points, points);
     for (int i = 0; i < points; ++i) {
@@ -429,7 +430,7 @@ TEST_F(PhysicsMatricesTest, MatpdeIsItsDifferentialEquation) {
         const Matrix a = dense(spec, Symmetry::general);
         EXPECT_EQ(nonzeros_, 5 * n * n - 4 * n);
         const Matrix expected = matpde_by_differences(n, 20);
-        // Bounds four exponentials of at most 1, whose sum is an entry.
+        // The rounding of an entry: a sum of four exponentials with arguments of at most 1.
         const double bound = 64 * epsilon_v<double> * expected.cwiseAbs().maxCoeff();
         EXPECT_LE((a - expected).cwiseAbs().maxCoeff(), bound);
         const Matrix without = dense(spec + ",beta=0", Symmetry::general);
@@ -458,7 +459,8 @@ TEST_F(PhysicsMatricesTest, AnyRanksAndThreadsGiveTheSameBits) {
     }
 }
 
-/// Near the largest size that 64 bits hold, every entry has its mirror image.
+/// In matrices near the largest size that 64 bits hold, the transposed entry of every entry is
+/// stored, and is its conjugate if the matrix is Hermitian.
 TEST_F(PhysicsMatricesTest, HugeMatricesAreHermitian) {
     std::mt19937_64 generator = test::make_generator();
     for (const std::string spec :

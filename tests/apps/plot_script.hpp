@@ -10,8 +10,8 @@ namespace quiver::test {
 inline constexpr const char* no_matplotlib =
     "no python3 with matplotlib here; install the package python3-matplotlib";
 
-/// An interpreter that has matplotlib: the first on the path, or that of the system's packages;
-/// empty without one.
+/// A Python interpreter that has matplotlib: python3 of the PATH, else /usr/bin/python3; empty if
+/// neither has it.
 inline std::string python_with_matplotlib() {
     for (const char* python : {"python3", "/usr/bin/python3"}) {
         if (std::system((std::string(python) + " -c 'import matplotlib' 2>/dev/null").c_str()) ==

@@ -55,7 +55,8 @@ TEST(Report, TableMarksWhatIsNotGoodEnough) {
     EXPECT_EQ(to_table(report, false).find("tsmm"), std::string::npos);
 }
 
-/// Residuals bound errors; with known distances their squares do.
+/// The error of an eigenvalue is at most its residual r and, at a known distance g from all others,
+/// about r^2 / g.
 TEST(Report, DigitsFollowFromErrorBounds) {
     EigsReport report = small_report();
     report.matrix.scalar = Dtype::d;
@@ -67,7 +68,8 @@ TEST(Report, DigitsFollowFromErrorBounds) {
     const auto digits = [&] {
         return nlohmann::json::parse(to_json(report))["digits"].get<std::vector<int>>();
     };
-    // 1e-12 / 1 + 2e-13; 1e-12 / 1; a cluster; no distance is known behind the last value.
+    // The bounds are 1e-12 plus 2e-13 of rounding for the first two values, the residual for the
+    // cluster and for the last value, whose distance to the next one is unknown.
     EXPECT_EQ(digits(), (std::vector<int>{4, 11, 6, 6}));
     report.which = "largest";
     EXPECT_EQ(digits(), (std::vector<int>{0, 11, 6, 6}));
@@ -77,7 +79,7 @@ TEST(Report, DigitsFollowFromErrorBounds) {
         << table;
     report.tolerance_raised = true;
     EXPECT_NE(to_table(report, false).find("rounding of ||A|| allows no more"), std::string::npos);
-    // Eigenvalues may lie between both ends.
+    // Unknown eigenvalues lie between both ends, so no distance is known.
     report.which = "both-ends";
     EXPECT_EQ(digits(), (std::vector<int>{0, 5, 6, 6}));
     report.which = "smallest";

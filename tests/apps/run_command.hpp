@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Runs the built command in a temporary folder.
+// Runs the built command and captures its exit status, its output and its JSON.
 #pragma once
 
 #include <filesystem>
@@ -15,7 +15,7 @@ struct Outcome {
     std::string err;
 };
 
-/// A folder that is removed with the object.
+/// A temporary folder; the destructor removes it.
 class Folder {
   public:
     Folder();
@@ -32,15 +32,15 @@ class Folder {
 
 std::string read_file(const std::string& path);
 
-/// `quiver ARGUMENTS` (a shell's words), under mpirun for more than one rank; the shell runs
-/// `before` first.
+/// Runs `quiver ARGUMENTS` in a shell, under mpirun for more than one rank. `before` is shell text
+/// in front of the command, such as `NAME=value `.
 Outcome run_command(const std::string& arguments, int ranks = 1, const std::string& before = "");
 
-/// The lines of a shell script, run by every rank in `folder`; `quiver` is the command. After
-/// `seconds` all ranks are ended, with status 124.
+/// Runs the lines of a shell script on every rank, in `folder`. A call of `quiver` in them runs the
+/// command and ends the script. After `seconds` all ranks are ended, with status 124.
 Outcome run_script(const std::string& lines, int ranks, const Folder& folder, int seconds);
 
-/// The outcome of `quiver eigs ARGUMENTS` in the place under test, and the JSON that it wrote.
+/// The outcome of `quiver eigs ARGUMENTS` in the place under test, and its JSON (null if none).
 struct EigsOutcome : Outcome {
     nlohmann::json json;
 };

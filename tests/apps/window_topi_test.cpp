@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Windows at the band edge of a topological insulator: all states of the bulk are compared with the
-// dispersion, all surface states in the gap of an open slab with the eigenvalues of its small dense
-// Bloch blocks.
+// Windows at the band edge of a topological insulator. All states of the bulk are compared with the
+// dispersion; all surface states in the gap of an open slab are compared with the eigenvalues of
+// the small dense Bloch blocks of the slab.
 #include <algorithm>
 #include <cmath>
 #include <complex>
@@ -46,8 +46,9 @@ std::vector<double> bulk_spectrum(int nx, int ny, int nz) {
     return values;
 }
 
-/// The same with nz open layers: H(kx, ky) has on each layer (2 - cos kx - cos ky) G1 + sin kx G2 +
-/// sin ky G3 and between layers -(G1 - i G4) / 2, up to a sign of the momenta.
+/// The spectrum of a slab of nz layers, open in z. On each layer H(kx, ky) is
+/// (2 - cos kx - cos ky) G1 + sin kx G2 + sin ky G3, between layers -(G1 - i G4) / 2, up to a sign
+/// of the momenta.
 std::vector<double> slab_spectrum(int nx, int ny, int nz) {
     const Z i(0, 1);
     std::vector<double> values;
@@ -81,7 +82,7 @@ std::vector<double> slab_spectrum(int nx, int ny, int nz) {
     return values;
 }
 
-/// Solves a window that ends in gaps and checks every pair; returns the number of pairs.
+/// Solves a window whose ends lie in gaps and checks every pair; returns the number of pairs.
 std::size_t check_window(Context& ctx, Operator<Z>& a, const std::vector<double>& spectrum,
                          double low, double high) {
     EigenOptions options;

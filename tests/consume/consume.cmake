@@ -65,7 +65,7 @@ elseif(WAY STREQUAL "examples")
     string(APPEND FLAGS " -Wall -Wextra -Werror")
     build(-DCMAKE_PREFIX_PATH=${prefix} -DC_AND_FORTRAN=${C_AND_FORTRAN})
 elseif(WAY STREQUAL "c")
-    # A project in C alone, and a makefile.
+    # A CMake project in C alone, and a compiler call with pkg-config.
     set(PROJECT_FOLDER ${PROJECT_FOLDER}/c)
     build(-DCMAKE_PREFIX_PATH=${prefix} -DPROGRAM=${SOURCE}/examples/first_solve.c)
     run(${FOLDER}/${WAY}/program)

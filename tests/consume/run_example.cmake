@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # A script (cmake -P) that runs a program of examples/. The program must end with status 0 and print every
-# line that its source (SOURCE; EXAMPLE.cpp if not given) has after //> (MARK); lines that begin with GPU
-# only with GPU=ON. examples/README.md must list the source.
+# line that its source (SOURCE, by default EXAMPLE.cpp) has after MARK (by default //>). Lines that begin with
+# GPU are required only with GPU=ON. examples/README.md must list the source.
 cmake_minimum_required(VERSION 3.25)
 if(NOT SOURCE)
     set(SOURCE ${EXAMPLE}.cpp)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Fails for a relative link or an anchor that leads nowhere, in *.md, docs/**/*.md and examples/*.md of a tree.
+"""Fails if the target of a relative link or an anchor does not exist, in *.md, docs/**/*.md and examples/*.md.
 
     python3 tests/docs/links.py ROOT
 
@@ -32,7 +32,7 @@ def prose(text):
 
 
 def slug(heading):
-    """GitHub's anchor of a heading: links and code marks dropped, lower case, words joined by hyphens."""
+    """GitHub's anchor of a heading: without links and code marks, in lower case, words joined by hyphens."""
     heading = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading)
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
@@ -51,7 +51,7 @@ def anchors(page):
 
 
 def links(page):
-    """(line number, target) of every link; its text may go on over lines."""
+    """(line number, target) of every link; the text of a link may continue on the next line."""
     text = "\n".join(line for _, line in prose(page.read_text(encoding="utf-8")))
     text = re.sub(r"`[^`\n]*`", lambda span: " " * len(span.group()), text)
     for match in LINK.finditer(text):

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The binary interface of libquiver: exported symbols, structs and constants; no exception leaves a
-// C function.
+// The binary interface of libquiver: exported symbols, sizes and offsets of structs. No exception
+// leaves a C function.
 #include <array>
 #include <cstddef>
 #include <cstdio>
@@ -20,7 +20,7 @@ std::string& kept_message() {
     static std::string message;
     return message;
 }
-// Replaces the function of the same name in the library, which is not exported.
+// Replaces the function of the same name in the library, which the library does not export.
 void set_message(const char* message) noexcept {
     kept_message() = message;
 }
@@ -122,8 +122,8 @@ std::string linear_layout() {
            QUIVER_AT(quiver_linear_info, seconds) + QUIVER_AT(quiver_linear_info, message);
 }
 
-/// A change of this list breaks programs that were compiled before: new fields go to the end of a
-/// struct that begins with struct_size, and any other change needs a new soname (c/CMakeLists.txt).
+/// Compiled programs rely on this list. New symbols, and new fields at the end of a struct that
+/// begins with struct_size, may be added; any other change needs a new soname (c/CMakeLists.txt).
 TEST(CAbi, SymbolsAndStructsAreThoseOfTheList) {
     std::ifstream file(QUIVER_SOURCE_DIR "/tests/doors/abi.txt");
     std::string expected;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tests of the C interface that problems.txt does not cover: options, errors, threads, ranks,
-// memory of a GPU.
+// Tests of the C interface beyond problems.txt: options, errors, threads, ranks, memory of a GPU.
 #include <atomic>
 #include <cmath>
 #include <complex>
@@ -145,8 +144,8 @@ quiver_eigen_options eigen_options(int k) {
     return options;
 }
 
-/// A(i, j) = i + 1 on the diagonal, 1 beside it, for arrays of either index width and base, with
-/// the columns of a row in descending order.
+/// Checks a product with A = tridiag(1, i + 1, 1) from CSR arrays with the given index width and
+/// base. The columns of a row are in descending order.
 template <class T, class Index>
 void check_product(CInterface& test, quiver_type type, Index base) {
     const int n = 23;
@@ -299,7 +298,7 @@ TEST_F(CInterface, CopiesVectorsAndTakesThemAsStartAndConstraints) {
     }
 }
 
-/// Y = A X by the library's own product.
+/// An operator that calls the library's own product and fails after `fail_after` calls.
 struct Diagonal {
     quiver_context* context = nullptr;
     const quiver_operator* inner = nullptr;
@@ -392,7 +391,7 @@ TEST_F(CInterface, LinearSolvesTakeShiftsGuessesAndOneToleranceAColumn) {
     EXPECT_LT(info.column_iterations[0], info.column_iterations[1]);
     EXPECT_NEAR(info.b_norms[0], std::sqrt(n), 1e-12);
     EXPECT_LE(info.residuals[1], 1e-12 * info.b_norms[1]);
-    // The middle of (A - I) x = 1 far from the ends: 2 x = 1, to (2 - sqrt(3))^60.
+    // (A - I) x = 1 has x = 1/2 far from the ends; at the middle up to (2 - sqrt(3))^60.
     const std::vector<double> found = x_there.read(cpp);
     const std::int64_t middle = n / 2 - RowMap::by_rows(cpp.comm(), n).first_row();
     if (middle >= 0 && middle < rows) {
@@ -458,9 +457,6 @@ TEST_F(CInterface, BlocksMayHaveGapsAndBeUpdatedInPlace) {
     EXPECT_NEAR(products[0], 0, 1e-14);
     EXPECT_NEAR(products[1], 1, 1e-14);
 }
-
-// ---- Errors
-// -----------------------------------------------------------------------------------------
 
 void expect_error(quiver_status status, quiver_status expected, const char* part) {
     EXPECT_EQ(quiver_status_name(status), std::string(quiver_status_name(expected)));
@@ -548,7 +544,7 @@ TEST_F(CInterface, StructsOfOtherSizesAreRefusedOrCompleted) {
     options.tol = 17;
     options.progress = reinterpret_cast<quiver_progress_function>(1);
     const auto result = solve(a.get(), options);
-    // A caller whose info ended before `residuals`: the library must not write what follows.
+    // A caller whose info ended before `residuals`: the library must not write beyond its end.
     quiver_eigen_info info;
     std::memset(&info, 0x5a, sizeof info);
     info.struct_size = offsetof(quiver_eigen_info, residuals);
@@ -625,7 +621,6 @@ TEST_F(CInterface, EveryStatusHasACause) {
 }
 
 TEST_F(CInterface, WrongMatricesAreRefused) {
-    // Not symmetric.
     const auto make_csr = [&](std::vector<int> start, std::vector<int> column,
                               std::vector<double> value, int base) {
         quiver_csr csr;
@@ -641,6 +636,7 @@ TEST_F(CInterface, WrongMatricesAreRefused) {
         const quiver_status status = quiver_matrix_create(ctx(), &csr, &a);
         return std::pair(status, Handle<quiver_operator>(a));
     };
+    // Not symmetric.
     const auto [status, a] = make_csr({0, 2, 3}, {0, 1, 1}, {1, 2, 1}, 0);
     ASSERT_EQ(status, QUIVER_OK) << quiver_last_message();
     EXPECT_EQ(solve(a.get(), eigen_options(1), QUIVER_ERROR_INPUT), nullptr);
@@ -674,7 +670,7 @@ TEST_F(CInterface, HandlesOfAnotherContextAreRefusedAndOutliveTheirOwn) {
 
 TEST_F(CInterface, ThreadsHaveTheirOwnMessagesAndMayShareAContext) {
     if (cpp.comm().size() > 1) {
-        return;  // calls of two threads have no fixed order, as several ranks would need
+        return;  // ranks need the same order of calls, which threads do not have
     }
     const auto a = tridiagonal(400, 2, -1);
     std::atomic<int> right = 0;

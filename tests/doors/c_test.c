@@ -24,7 +24,7 @@ static void succeed(quiver_status status, const char* line) {
     }
 }
 
-/// An n x cols block of any type with its memory.
+/// A rows x cols block of zeros, in memory that the caller frees.
 static quiver_block make_block(quiver_type type, int64_t rows, int cols) {
     static const size_t bytes[] = {4, 8, 8, 16};
     return quiver_host_block(type, calloc((size_t)(rows * cols), bytes[type]), rows, cols);
@@ -103,7 +103,7 @@ static void add(matrix* a, int* entries, int column, double re, double im) {
     }
 }
 
-/// Reads TYPE n periodic d re im from a line; returns the characters read.
+/// Reads TYPE n periodic d re im from a line; returns the number of characters read.
 static int read_matrix(const char* line, matrix* a) {
     char type[8];
     int read = 0;
@@ -194,8 +194,8 @@ static void eigen(quiver_context* context, const char* line) {
     quiver_eigen_info_init(&info);
     succeed(quiver_eigen_result_get(result, &info), line);
     expect(info.count == options.k && info.converged && info.verified, line, "not verified");
-    // A Hermitian matrix has an eigenvalue within the residual, which the tolerance bounds; entries
-    // are rounded to the type.
+    // An eigenvalue of a Hermitian matrix lies within the residual of each computed value. The
+    // tolerance bounds the residual; 4 eps cover entries rounded to the type.
     const double bound = (fmax(1e-10, 32 * epsilon(a.type)) + 4 * epsilon(a.type)) * norm_bound(&a);
     for (int j = 0; j < info.count; ++j) {
         char* end = NULL;
@@ -281,7 +281,7 @@ static void fill_b(const quiver_block* block) {
     }
 }
 
-/// tsmttsm or tsmm; the products are integers without rounding.
+/// Checks tsmttsm or tsmm; the products are integers and have no rounding error.
 static void product(quiver_context* context, const char* line, int is_tsmttsm) {
     char letter[8];
     int rows = 0, m = 0, n = 0, read = 0;

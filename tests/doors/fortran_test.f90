@@ -1,6 +1,6 @@
 ! SPDX-License-Identifier: BSD-3-Clause
-! Solves the table problems.txt by the Fortran module: fortran_test TABLE. Then tests what only
-! Fortran has: sections, types that do not match, functions as operators.
+! Solves the table problems.txt by the Fortran module: fortran_test TABLE. Then tests array
+! sections, arguments of wrong types, and Fortran functions as operators.
 module operators_of_the_test
     use, intrinsic :: iso_c_binding
     use quiver
@@ -291,7 +291,7 @@ contains
         call quiver_operator_free(op)
     end subroutine
 
-    ! tsmttsm or tsmm, with exact integers.
+    ! Checks tsmttsm or tsmm; the products are integers and have no rounding error.
     subroutine product_of_blocks()
         class(*), allocatable :: a(:, :), b(:, :), c(:, :)
         character(len=20) :: words(2)
@@ -330,7 +330,7 @@ contains
         end do
     end subroutine
 
-    ! Columns first .. last of a wider array are used in place; elements beside them stay.
+    ! Sections x(first:last, :) are used in place; the elements beside them stay unchanged.
     subroutine sections()
         real(c_double) :: x(5, 100), q(2, 100), r(2, 2), gram(2, 2), c(2, 3)
         integer(c_int32_t) :: rank

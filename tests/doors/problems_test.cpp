@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Compares the numbers of problems.txt with the formulas at its head, and solves its eigenproblems
-// by the C++ interface.
+// Compares the numbers in problems.txt with the formulas in its comments, and solves its
+// eigenproblems by the C++ interface.
 #include <algorithm>
 #include <cmath>
 #include <complex>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reads any bytes as a part of a checkpoint. They must be refused with one line, or give a state
-// from which a solver resumes or which it refuses. An input that begins with F is the file of a
-// rank, and the manifest is made to match it. Any other input is a manifest, unchanged and with
-// corrected checksums.
+// Reads any bytes as a part of a checkpoint. The bytes must be refused with one line, or give a
+// state from which a solver resumes or which it refuses. An input that begins with F is read as the
+// file of a rank, with a manifest that matches it. Any other input is read as a manifest twice:
+// unchanged, and with a corrected checksum.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -44,8 +44,7 @@ class Given : public Checkpoint<double> {
     const SavedState<double>* saved_;
 };
 
-/// A folder with one generation, whose two files can be replaced, and the solvers that may resume
-/// from it.
+/// A folder with one generation, whose two files can be replaced, and runs that resume from it.
 class Harness {
   public:
     Harness() {
@@ -79,7 +78,7 @@ class Harness {
             return;
         }
         require(apps::parse_manifest(apps::to_text(*manifest), "again") == *manifest,
-                "a manifest does not read the same once written");
+                "a written manifest has other contents");
         const std::size_t method = method_of(manifest->solver);
         manifest->generation = 0;
         manifest->files.resize(1, recorded_[method].manifest.files.front());
@@ -153,7 +152,7 @@ class Harness {
             return apps::parse_manifest(text, "manifest");
         } catch (const Error& error) {
             require(error.kind() == ErrorKind::input,
-                    std::string("no input error: ") + error.what());
+                    std::string("not an input error: ") + error.what());
             require_message(error.what(), "manifest");
             return std::nullopt;
         }
@@ -174,7 +173,7 @@ class Harness {
         } catch (const Error& error) {
             require(error.kind() == ErrorKind::input || error.kind() == ErrorKind::shape ||
                         error.kind() == ErrorKind::numerical,
-                    std::string("no error of input, shape or numbers: ") + error.what());
+                    std::string("no input, shape or numerical error: ") + error.what());
             require_message(error.what(), "");
         }
     }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The common part of the fuzz targets: a failure with its reason, a file with given bytes, a check
-// of rows.
+// Common to the fuzz targets: failures with a reason, a file with given bytes, a check of rows.
 #pragma once
 
 #include <cmath>
@@ -38,7 +37,7 @@ inline void require_message(const std::string& message, const std::string& subje
     }
 }
 
-/// A file in memory that has a path, and whose bytes can be replaced.
+/// A file in memory with a path, whose bytes can be replaced.
 class MemoryFile {
   public:
     MemoryFile() : file_(::memfd_create("fuzz", 0)) { require(file_ >= 0, "memfd_create failed"); }
@@ -64,7 +63,7 @@ template <class T>
 void require_sane(const CsrRows<T>& rows, std::int64_t global_rows, std::int64_t global_cols) {
     const auto count = static_cast<std::size_t>(global_rows);
     require(rows.map.global_rows() == global_rows && rows.global_cols == global_cols,
-            "the size is not the one that was announced");
+            "the size is not the announced one");
     require(rows.row_start.size() == count + 1 && rows.row_start.front() == 0 &&
                 rows.row_start.back() == static_cast<std::int64_t>(rows.column.size()) &&
                 rows.column.size() == rows.value.size(),

@@ -53,7 +53,7 @@ void require_hermitian(const CsrRows<Complex>& rows) {
              at < static_cast<std::size_t>(rows.row_start[row + 1]); ++at) {
             const Complex other = find(rows.column[at], static_cast<std::int64_t>(row));
             require(std::abs(rows.value[at] - std::conj(other)) <= bound,
-                    "a matrix that calls itself Hermitian is not");
+                    "a matrix declared Hermitian is not Hermitian");
         }
     }
 }

@@ -21,7 +21,7 @@ namespace quiver::fuzz {
 namespace {
 
 using Complex = std::complex<double>;
-/// More rows only cost memory, so only their headers are read.
+/// Of matrices with more rows only the header is read, because the rows only cost memory.
 constexpr std::int64_t most_rows = 1 << 16;
 
 std::vector<std::uint8_t> gzipped(std::span<const std::uint8_t> bytes) {
@@ -40,7 +40,7 @@ std::vector<std::uint8_t> gzipped(std::span<const std::uint8_t> bytes) {
     return packed;
 }
 
-/// Rows, or the message of a refusal without the file's name.
+/// The rows, or the message of a refusal without the name of the file.
 struct Outcome {
     std::optional<CsrRows<Complex>> rows;
     std::string refusal;
@@ -92,7 +92,7 @@ void run(std::span<const std::uint8_t> bytes) {
         write_matrix_market(comm, written, *plain.rows);
         const Outcome again = read(comm, written);
         std::filesystem::remove(written);
-        require(same(plain, again), "what was written does not read the same:" + again.refusal);
+        require(same(plain, again), "the written file has other contents:" + again.refusal);
     }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Drives a fuzz target where the compiler has no libFuzzer: all files of a corpus, then mutations
-// of them. Usage: fuzz_NAME CORPUS [RUNS] [SEED]. The current input is stored in fuzz_NAME.input,
-// so that a failure can be repeated (CORPUS may also be a file).
+// Runs a fuzz target without libFuzzer: on all files of a corpus, then on mutations of them. Usage:
+// fuzz_NAME CORPUS [RUNS] [SEED]. Each input is first stored in fuzz_NAME.input, so that a failure
+// can be repeated with this file as CORPUS.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>

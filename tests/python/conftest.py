@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Random numbers with a printed seed (QUIVER_TEST_SEED repeats one), and oracles of dense matrices."""
+"""Random numbers with a printed seed; QUIVER_TEST_SEED repeats a seed."""
 
 import os
 import random

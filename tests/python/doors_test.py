@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The problems that all doors solve (tests/doors/problems.txt), by the Python package."""
+"""The Python package solves the problems that every interface solves (tests/doors/problems.txt)."""
 
 import pathlib
 
@@ -29,7 +29,7 @@ def tolerance(char):
 
 
 def matrix(letter, n, periodic, d, re, im):
-    """The matrix, and the bounds |d| - 2 |b| and |d| + 2 |b| of its spectrum."""
+    """The matrix, and the bounds |d| - 2 |b| and |d| + 2 |b| of the magnitudes of its eigenvalues."""
     n, d, b = int(n), float(d), complex(float(re), float(im))
     offsets, diagonals = [0, 1, -1], [d, b, b.conjugate()]
     if periodic == "1":

@@ -16,7 +16,7 @@ ALL = ["LM", "SM", "LA", "SA", "BE"]
 
 
 def iteration(which, m=None, sigma=None):
-    """A method that iterates where 'auto' makes a dense solve of a small matrix."""
+    """The name of an iterative method; 'auto' would make a dense solve of a small matrix."""
     if which == "SM" or sigma is not None:
         return "jd"
     return "lanczos" if m is None else "lobpcg"
@@ -433,7 +433,7 @@ def test_an_indefinite_mass_matrix_is_refused(rng):
         quiver.eigsh(a, 2, M=sp.diags(np.linspace(-1, 1, 60)), which="SA")
 
 
-# Reports of copies that other libraries lose, written from their descriptions.
+# Reports of copies that other libraries miss, reproduced from their descriptions.
 
 
 def test_cupy_6769_graph_laplacian_with_components(rng):

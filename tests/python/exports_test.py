@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the extension module exports."""
+"""The symbols that the extension module exports."""
 
 import shutil
 import subprocess
@@ -10,7 +10,7 @@ import quiver
 
 def test_exports_only_its_entry_point():
     # Symbols of the library or of a static libstdc++ would mix with other copies in the process: a
-    # stream then read numbers with the facets of the other libstdc++ and crashed.
+    # stream that reads numbers with the facets of another libstdc++ crashes.
     if shutil.which("nm") is None:
         pytest.skip("nm is not installed")
     lines = subprocess.run(["nm", "--dynamic", "--defined-only", quiver._core.__file__], check=True,

@@ -25,7 +25,7 @@ def slow_matrix():
 ], ids=["lanczos", "chebyshev", "cg", "gmres"])
 def test_ctrl_c_ends_a_solve(solve):
     timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
-    start = time.process_time()  # the time of this process, since other jobs may use most of the machine
+    start = time.process_time()  # CPU time, because other jobs may use most of the machine
     timer.start()
     with pytest.raises(KeyboardInterrupt):
         solve(slow_matrix())

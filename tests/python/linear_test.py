@@ -168,11 +168,11 @@ def test_callbacks_and_their_exceptions(rng, name, columns):
     assert all(isinstance(event, quiver.Iteration) and event.wanted == (columns or 1)
                and event.stage == "solve" for event in seen)
     assert seen[0].converged == 0 and seen[0].residual > 1e-8
-    # A step counts columns well below the tolerance; others may still meet it at the end.
+    # An event counts only columns well below the tolerance; others may still meet it at the end.
     assert all(0 <= event.converged <= event.wanted for event in seen)
     assert seen[-1].residual <= 1.01e-8
 
-    def product(X):  # The callback gets no event of a solve in the product.
+    def product(X):  # The callback gets no events of the solve inside this product.
         quiver.cg(sp.identity(5), np.ones(5))
         return a @ X
 

@@ -78,7 +78,7 @@ def test_no_copies(rng):
 
 
 def test_operators_see_the_solvers_memory(rng):
-    """X and out of a function are views: what it writes to out is the product."""
+    """The arguments X and out of a function are views of the solver's memory."""
     a = random_hermitian(rng, 40, "d")
     shapes = set()
 

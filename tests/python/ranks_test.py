@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Problems distributed over the ranks of mpi4py have the same results as on one process. Run with or without mpirun."""
+"""Problems distributed over the ranks of mpi4py have the results of one process. Runs with or without mpirun."""
 
 import numpy as np
 import pytest

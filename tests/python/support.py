@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Random matrices, and the eigenvalues that SciPy's documentation selects, from dense oracles."""
+"""Random matrices, dense reference eigenvalues, the selection that SciPy documents, and checks of pairs."""
 
 import numpy as np
 import scipy.linalg
@@ -30,7 +30,7 @@ def spectrum(a, m=None):
 
 
 def wanted(w, k, which, sigma=None, mode="normal"):
-    """The k of all eigenvalues w that eigsh has to return, ascending."""
+    """Those k of all eigenvalues w that eigsh must return, ascending."""
     value = w
     if sigma is not None:
         value = {"normal": 1 / (w - sigma), "buckling": w / (w - sigma),
@@ -49,7 +49,7 @@ def wanted(w, k, which, sigma=None, mode="normal"):
 
 
 def check_pairs(a, w, v, expected, m=None):
-    """Values, residuals, orthonormality and dtypes of a result at the attainable tolerance."""
+    """Checks values, residuals, orthonormality and dtypes of a result at the attainable tolerance."""
     char = a.dtype.char
     eps = np.finfo(char).eps
     norm = scipy.sparse.linalg.norm(a, 2) if min(a.shape) > 10 else np.linalg.norm(a.toarray(), 2)
@@ -63,7 +63,7 @@ def check_pairs(a, w, v, expected, m=None):
     x = v.astype("D")
     length = np.linalg.norm(x, axis=0)
     residual = np.linalg.norm(wide @ x - (mass @ x) * w, axis=0) / length
-    # 32 units of round-off, at most 16 times that after stagnation (docs/solvers.md).
+    # The tolerance is 32 units of round-off, or up to 16 times that if the solver raised it (docs/solvers.md).
     assert residual.max() <= 600 * eps * scale
     defect = abs(x.conj().T @ (mass @ x) - np.eye(len(w))).max()
     assert defect <= 500 * eps

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Arrays on a GPU: {numpy, cupy, torch} x four scalars x {CSR, callable} x {current, side stream}.
 
-Skipped without a GPU, and for a library that is not installed. Oracles are dense, on the host.
+Tests are skipped without a GPU or without the library. Results are compared with dense ones of the host.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ LIBRARIES = ["numpy", "cupy", "torch"]
 
 
 class Side:
-    """A library's arrays, and its current or a new stream."""
+    """The arrays of one library, and its current stream or a new one."""
 
     def __init__(self, library, side_stream):
         self.name = library
@@ -164,7 +164,7 @@ def test_no_copies_and_the_callers_stream(rng, library):
 
 
 def test_work_is_ordered_on_the_stream(rng, library):
-    """A long kernel before the call and a read after it, without any synchronisation between."""
+    """A long kernel precedes the call and a read follows it, without synchronisation in between."""
     if library == "numpy":
         pytest.skip("the host has no streams")
     side = Side(library, True)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Uses only the lowest floor.
+// Uses only blockvec, the lowest floor.
 #include <cstdio>
 
 #include "blockvec/block_vector.hpp"
