@@ -51,13 +51,20 @@ class Node {
     int sharers() const {
         cpu_set_t mine;
         CPU_ZERO(&mine);
-        if (size_ == 1 || sched_getaffinity(0, sizeof(mine), &mine) != 0) {
+        if (size_ == 1) {
             return size_;
+        }
+        // Every rank takes part in the exchange; the empty set stands for an unknown one.
+        if (sched_getaffinity(0, sizeof(mine), &mine) != 0) {
+            CPU_ZERO(&mine);
         }
         std::vector<cpu_set_t> all(static_cast<std::size_t>(size_));
         check_mpi(MPI_Allgather(&mine, sizeof(mine), MPI_BYTE, all.data(), sizeof(mine), MPI_BYTE,
                                 handle_),
                   "MPI_Allgather");
+        if (CPU_COUNT(&mine) == 0) {
+            return size_;
+        }
         return static_cast<int>(std::count_if(all.begin(), all.end(), [&](const cpu_set_t& other) {
             return CPU_EQUAL(&mine, &other) != 0;
         }));
@@ -99,7 +106,8 @@ Execution choose_execution(const Comm& comm, const std::string& wanted) {
         node.bind(device);
         const std::int64_t on_gpus = comm.sum(std::int64_t{node.rank() < gpus ? 1 : 0});
         return {device,
-                std::to_string(on_gpus) + " of " + std::to_string(comm.size()) + " ranks on GPUs"};
+                std::to_string(on_gpus) + " of " + std::to_string(comm.size()) + " ranks on GPUs",
+                true};
     }
     // If a rank sees no GPU, agree() throws the reason of that rank on all ranks.
     try {

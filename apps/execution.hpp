@@ -15,6 +15,8 @@ struct Execution {
     /// auto: why the host was chosen, empty if GPUs were. mixed: how many ranks have a GPU.
     /// Otherwise empty.
     std::string note;
+    /// True if GPUs and host cores of different ranks may work together (mixed).
+    bool mixed = false;
 };
 
 /// `wanted` is auto, host, cuda or mixed; auto chooses GPUs if every rank sees one. The ranks of a

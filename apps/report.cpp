@@ -149,16 +149,16 @@ std::string to_table(const EigsReport& report, bool verbose) {
     if (report.window) {
         text += window_line(report);
     }
+    const char* side = report.which == "largest" ? "above" : "below";
     for (const InertiaCount& count : report.inertia) {
         if (!count.reliable) {
             text += fmt::format(
-                "inertia     NOT COUNTED beyond {:.15g}: the factorisation is not accurate "
-                "enough\n",
-                count.shift);
+                "inertia     NOT COUNTED {} {:.15g}: the factorisation is not accurate enough\n",
+                side, count.shift);
             continue;
         }
-        text += fmt::format("inertia     {} beyond {:.15g}, {} expected{}\n",
-                            plural(count.counted, "eigenvalue"), count.shift, count.expected,
+        text += fmt::format("inertia     {} {} {:.15g}, {} expected{}\n",
+                            plural(count.counted, "eigenvalue"), side, count.shift, count.expected,
                             count.agrees() ? "" : ": THEY DISAGREE");
     }
     if (!report.message.empty()) {

@@ -64,6 +64,7 @@ struct EigsReport {
         std::string device_name;
         /// Execution::note.
         std::string note;
+        bool mixed = false;  // Execution::mixed
     } where;
 
     /// B of A x = lambda B x; empty without B.

@@ -41,7 +41,7 @@ std::string device_line(const EigsReport::Where& where) {
         line += " " + where.device_name;
     }
     if (!where.note.empty()) {
-        line += " (no GPU: quiver info devices says why)";
+        line += where.mixed ? " (" + where.note + ")" : " (no GPU: quiver info devices says why)";
     }
     return line;
 }

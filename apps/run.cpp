@@ -8,6 +8,7 @@ EigsReport::Where where_it_ran(const Context& ctx, const Execution& execution) {
     where.ranks = ctx.comm().size();
     where.threads = ctx.threads();
     where.note = execution.note;
+    where.mixed = execution.mixed;
     if (ctx.place() == Place::device) {
         where.device = "cuda";
         where.device_name = device::properties(ctx.device().id).name;

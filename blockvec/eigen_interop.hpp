@@ -20,7 +20,7 @@ auto view_of(Derived& derived) {
                   "quiver views are row-major: use Eigen::RowMajor");
     static_assert((static_cast<unsigned>(Derived::Flags) & Eigen::DirectAccessBit) != 0,
                   "as_view: an expression has no elements in memory; evaluate it first");
-    if (derived.rows() > 1 && derived.cols() > 1 && derived.innerStride() != 1) {
+    if (derived.cols() > 1 && derived.innerStride() != 1) {
         throw ShapeError("as_view: the elements of a row are not contiguous");
     }
     const Eigen::Index ld =

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <fstream>
 #include <limits>
+#include <string>
 
 #include <sys/resource.h>
 #include <unistd.h>
@@ -30,20 +31,35 @@ double available_to_the_kernel() {
     return unknown;
 }
 
-/// Bytes left below the limit of the control group, in which a container or a batch system runs
-/// this process.
-double available_to_the_group() {
-    double limit = 0;
-    double used = 0;
-    std::ifstream limit_file("/sys/fs/cgroup/memory.max");
-    std::ifstream used_file("/sys/fs/cgroup/memory.current");
-    return limit_file >> limit && used_file >> used ? std::max(limit - used, 0.0) : unknown;
+/// Bytes left of the control groups in which a container or batch system runs this process: the
+/// least of its own group and the groups that contain it.
+double available_to_the_groups() {
+    std::ifstream file("/proc/self/cgroup");
+    std::string group;
+    const std::string unified = "0::";
+    while (std::getline(file, group) && !group.starts_with(unified)) {
+    }
+    group.erase(0, std::min(unified.size(), group.size()));
+    double least = unknown;
+    for (;;) {
+        const std::string folder = "/sys/fs/cgroup" + group;
+        double limit = 0;
+        double used = 0;
+        if (std::ifstream(folder + "/memory.max") >> limit &&
+            std::ifstream(folder + "/memory.current") >> used) {
+            least = std::min(least, std::max(limit - used, 0.0));
+        }
+        if (group.find_first_not_of('/') == std::string::npos) {
+            return least;
+        }
+        group.erase(group.rfind('/'));
+    }
 }
 
 }  // namespace
 
 double available_host_bytes() {
-    return std::min(available_to_the_kernel(), available_to_the_group());
+    return std::min(available_to_the_kernel(), available_to_the_groups());
 }
 
 double available_address_space() {

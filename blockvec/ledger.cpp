@@ -27,14 +27,18 @@ Ledger::Entry::Entry(Ledger& ledger, const KernelCall& call)
 
 Ledger::Entry::~Entry() {
     if (begin_event_ != nullptr) {
+        DeviceEvent end = nullptr;
         try {
-            const DeviceEvent end = ledger_.take_event();
+            end = ledger_.take_event();
             device::record(end, ledger_.stream_);
             ledger_.pending_.push_back({&record_, begin_event_, end});
         } catch (const std::exception&) {
             // A destructor must not throw. The next device call reports the error, and the loss of
             // one timing is harmless.
             device::destroy_event(begin_event_);
+            if (end != nullptr) {
+                device::destroy_event(end);
+            }
         }
     } else if (begin_ != std::chrono::steady_clock::time_point{}) {
         record_.seconds +=

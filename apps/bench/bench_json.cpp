@@ -345,7 +345,19 @@ Document merge(const std::vector<Document>& documents) {
             });
             all.session.results.push_back(std::move(result));
         }
+        all.session.not_run.insert(all.session.not_run.end(), other.session.not_run.begin(),
+                                   other.session.not_run.end());
     }
+    std::vector<Case> left;
+    for (const Case& c : all.session.not_run) {
+        const bool is_measured =
+            std::any_of(all.session.results.begin(), all.session.results.end(),
+                        [&](const Result& result) { return result.which == c; });
+        if (!is_measured && std::find(left.begin(), left.end(), c) == left.end()) {
+            left.push_back(c);
+        }
+    }
+    all.session.not_run = std::move(left);
     return all;
 }
 

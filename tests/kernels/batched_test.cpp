@@ -87,8 +87,8 @@ TYPED_TEST(Batched, LuTakesTheFirstOfEqualPivotsAndTheLargestSumOfParts) {
         for (int i = 0; i < n; ++i) {
             tall(i, i) = T(1);
         }
-        // 3 + 3i is the pivot, because 3 + 3 is more than 4.
-        tall(1, 0) = T(4);
+        // 3 + 3i is the pivot, because 3 + 3 is more than 5, although |3 + 3i| is less.
+        tall(1, 0) = T(5);
         if constexpr (is_complex_v<T>) {
             tall(3, 0) = T(3, 3);
         }

@@ -151,7 +151,7 @@ class TsmmGram : public ::testing::Test {
                 coefficients[(k / 6 + 2) % 3],
                 coefficients[(k / 18) % 3],
                 layouts[(k / 54) % 3],
-                (k / 162 + k) % 2 == 0 ? Place::host : test_place(),
+                (k / 6 + k) % 2 == 0 ? Place::host : test_place(),
                 (k / 2) % 2 == 0 ? Place::host : test_place()};
     }
 };

@@ -126,7 +126,7 @@ class Tsmm : public ::testing::Test {
                 coefficients[(k / 6 + 2) % 3],
                 coefficients[(k / 18) % 3],
                 layouts[(k / 54) % 3],
-                (k / 162 + k) % 2 == 0 ? Place::host : test_place()};
+                (k / 6 + k) % 2 == 0 ? Place::host : test_place()};
     }
 };
 TYPED_TEST_SUITE(Tsmm, Scalars, ScalarName);

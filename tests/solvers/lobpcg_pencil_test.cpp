@@ -2,8 +2,8 @@
 // LOBPCG for A x = lambda B x against Eigen's dense solver and closed forms.
 #include <algorithm>
 #include <complex>
-#include <cstdlib>
 #include <filesystem>
+#include <string>
 #include <utility>
 
 #include <Eigen/Core>
@@ -16,6 +16,7 @@
 #include "kernels/tsmttsm.hpp"
 #include "solvers/eigen/eigensolver.hpp"
 #include "solvers/orth/indefinite_error.hpp"
+#include "tests/support/data_folder.hpp"
 #include "tests/support/dense_oracle.hpp"
 #include "tests/support/fixtures.hpp"
 #include "tests/support/problems.hpp"
@@ -235,16 +236,12 @@ TYPED_TEST(LobpcgPencilTest, IndefiniteBIsAnError) {
 /// Stiffness and mass matrix of a building, 147 rows. Skipped if the data folder of
 /// real_matrices_test.cpp is missing.
 TEST(LobpcgPencil, LundAAndB) {
-    const char* given = std::getenv("QUIVER_TEST_DATA");
-    const std::filesystem::path folder =
-        given != nullptr ? std::filesystem::path(given)
-                         : std::filesystem::path(QUIVER_SOURCE_DIR) / ".." / "shared" / "data";
-    if (!std::filesystem::exists(folder / "lund_a.mtx.gz")) {
-        GTEST_SKIP() << "no " << folder / "lund_a.mtx.gz";
+    if (const std::string file = test::data_file("lund_a.mtx.gz"); !std::filesystem::exists(file)) {
+        GTEST_SKIP() << "no " << file;
     }
     Context ctx = test::make_context();
     const auto load = [&](const char* name) {
-        return read_matrix_market<double>(ctx.comm(), (folder / name).string(), Partition::by_rows);
+        return read_matrix_market<double>(ctx.comm(), test::data_file(name), Partition::by_rows);
     };
     SparseMatrix<double> a(ctx, load("lund_a.mtx.gz"));
     SparseMatrix<double> b(ctx, load("lund_b.mtx.gz"));

@@ -14,18 +14,12 @@
 #include "kernels/sparse/matrix_market.hpp"
 #include "solvers/eigen/eigensolver.hpp"
 #include "solvers/small_dense.hpp"
+#include "tests/support/data_folder.hpp"
 #include "tests/support/problems.hpp"
 #include "tests/support/test_context.hpp"
 
 namespace quiver {
 namespace {
-
-std::filesystem::path data_folder() {
-    if (const char* given = std::getenv("QUIVER_TEST_DATA")) {
-        return given;
-    }
-    return std::filesystem::path(QUIVER_SOURCE_DIR) / ".." / "shared" / "data";
-}
 
 struct Task {
     Method method;
@@ -56,12 +50,12 @@ void check_end(const std::string& file, const nlohmann::json& reference, const T
 /// rows, except the matrices of `left_out`.
 void check_all(const Task& task, std::int64_t rows_limit,
                const std::set<std::string>& left_out = {}) {
-    if (!std::filesystem::is_directory(data_folder())) {
-        GTEST_SKIP() << "no folder " << data_folder() << " with matrices and references";
+    if (!std::filesystem::is_directory(test::data_folder())) {
+        GTEST_SKIP() << "no folder " << test::data_folder() << " with matrices and references";
     }
     const char* end = task.which == Which::smallest ? "smallest" : "largest";
     int matrices = 0;
-    for (const auto& entry : std::filesystem::directory_iterator(data_folder())) {
+    for (const auto& entry : std::filesystem::directory_iterator(test::data_folder())) {
         const std::string name = entry.path().filename().string();
         const std::string ending = ".eigs.json";
         if (!name.ends_with(ending)) {
@@ -74,7 +68,7 @@ void check_all(const Task& task, std::int64_t rows_limit,
             left_out.contains(stem)) {
             continue;
         }
-        const std::string file = (data_folder() / (stem + ".mtx.gz")).string();
+        const std::string file = (test::data_folder() / (stem + ".mtx.gz")).string();
         if (read_matrix_market_header(Comm(MPI_COMM_WORLD), file).is_complex()) {
             check_end<std::complex<double>>(file, reference[end], task);
         } else {
@@ -82,7 +76,7 @@ void check_all(const Task& task, std::int64_t rows_limit,
         }
         ++matrices;
     }
-    EXPECT_GT(matrices, 0) << data_folder();
+    EXPECT_GT(matrices, 0) << test::data_folder();
 }
 
 /// The largest number of rows: several ranks share the cores of a test machine, so they solve only
@@ -128,10 +122,11 @@ TEST(RealMatrices, TenSmallestByChebyshev) {
 /// The matrix of a file, distributed by rows, and its entries.
 struct FileMatrix {
     FileMatrix(Context& ctx, const std::string& name)
-        : all(read_matrix_market<double>(Comm(), (data_folder() / (name + ".mtx.gz")).string())),
-          matrix(ctx, read_matrix_market<double>(ctx.comm(),
-                                                 (data_folder() / (name + ".mtx.gz")).string(),
-                                                 Partition::by_rows)) {}
+        : all(read_matrix_market<double>(Comm(),
+                                         (test::data_folder() / (name + ".mtx.gz")).string())),
+          matrix(ctx, read_matrix_market<double>(
+                          ctx.comm(), (test::data_folder() / (name + ".mtx.gz")).string(),
+                          Partition::by_rows)) {}
     int rows() const { return static_cast<int>(all.map.global_rows()); }
     SmallMatrix<double> dense() const {
         SmallMatrix<double> result(rows(), rows());
@@ -163,8 +158,8 @@ struct FileMatrix {
 
 /// The small ends of matrices with conditions 4e7 and 9e3, which need a diagonal preconditioner.
 TEST(RealMatrices, SmallEndsByPreconditionedJacobiDavidson) {
-    if (!std::filesystem::is_directory(data_folder())) {
-        GTEST_SKIP() << "no folder " << data_folder();
+    if (!std::filesystem::is_directory(test::data_folder())) {
+        GTEST_SKIP() << "no folder " << test::data_folder();
     }
     Context ctx = test::make_context();
     for (const std::string name : {"1138_bus", "bcsstk09"}) {
@@ -180,8 +175,8 @@ TEST(RealMatrices, SmallEndsByPreconditionedJacobiDavidson) {
         options.max_iterations = 40000;
         const EigenResult<double> result = eigensolve(ctx, problem, options);
         EXPECT_TRUE(result.converged) << result.message;
-        const auto reference =
-            nlohmann::json::parse(std::ifstream((data_folder() / (name + ".eigs.json")).string()));
+        const auto reference = nlohmann::json::parse(
+            std::ifstream((test::data_folder() / (name + ".eigs.json")).string()));
         // The rounding error of a Rayleigh quotient is relative to the norm.
         const double bound = reference["abs_err_bound"].get<double>() +
                              10 * epsilon_v<double> * result.norm_estimate;
@@ -193,8 +188,8 @@ TEST(RealMatrices, SmallEndsByPreconditionedJacobiDavidson) {
 }
 
 TEST(RealMatrices, PencilOfLundByJacobiDavidson) {
-    if (!std::filesystem::is_directory(data_folder())) {
-        GTEST_SKIP() << "no folder " << data_folder();
+    if (!std::filesystem::is_directory(test::data_folder())) {
+        GTEST_SKIP() << "no folder " << test::data_folder();
     }
     Context ctx = test::make_context();
     FileMatrix a(ctx, "lund_a");

@@ -46,8 +46,10 @@ class SharedFolder {
         return count;
     }
 
-  private:
+  protected:
     Comm comm_;
+
+  private:
     std::filesystem::path folder_;
 };
 

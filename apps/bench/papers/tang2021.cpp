@@ -41,7 +41,6 @@ std::vector<Case> cases(double operand_bytes) {
 /// measured.
 std::optional<Spread> saved_energy(const Session& session, const Keep& keep) {
     std::optional<Spread> saved;
-    int count = 0;
     for (const Result& rival : session.results) {
         if (!rival.rival() || rival.joules <= 0 || !keep(rival.which)) {
             continue;
@@ -51,13 +50,12 @@ std::optional<Spread> saved_energy(const Session& session, const Keep& keep) {
                 const double percent = 100 * (1 - own.joules / rival.joules);
                 const Spread so_far = saved.value_or(Spread{0, percent, percent});
                 saved = Spread{so_far.mean + percent, std::min(so_far.least, percent),
-                               std::max(so_far.largest, percent)};
-                ++count;
+                               std::max(so_far.largest, percent), so_far.count + 1};
             }
         }
     }
     if (saved) {
-        saved->mean /= count;
+        saved->mean /= saved->count;
     }
     return saved;
 }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <chrono>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include <cusparse.h>
@@ -67,7 +69,10 @@ class CuSparse final : public Rival, public Spmm {
     void multiply(const SpmmCall<T>& call, cudaDataType type) {
         alignas(16) const T one(1);  // the alignment of cuDoubleComplex
         alignas(16) const T zero(0);
-        const bool is_new = matrix_ == nullptr || values_ != call.value || cols_ != call.x.cols;
+        // A later matrix may have the address of an earlier one.
+        const auto signature = std::tuple(static_cast<const void*>(call.value), call.nonzeros,
+                                          call.x.rows, call.x.cols, type);
+        const bool is_new = matrix_ == nullptr || signature_ != signature;
         if (is_new) {
             forget();
             check(
@@ -119,8 +124,7 @@ class CuSparse final : public Rival, public Spmm {
                 throw DeviceError(
                     "cusparseSpMM: none of its algorithms for CSR supports this product");
             }
-            values_ = call.value;
-            cols_ = call.x.cols;
+            signature_ = signature;
         }
         check(set_values_(x_, const_cast<T*>(call.x.data)), "cusparseDnMatSetValues");
         check(set_values_(y_, call.y.data), "cusparseDnMatSetValues");
@@ -165,8 +169,8 @@ class CuSparse final : public Rival, public Spmm {
     cusparseSpMatDescr_t matrix_ = nullptr;
     cusparseDnMatDescr_t x_ = nullptr;
     cusparseDnMatDescr_t y_ = nullptr;
-    const void* values_ = nullptr;
-    int cols_ = 0;
+    /// Values, stored entries, rows, columns of X and type of the current matrix.
+    std::tuple<const void*, std::int64_t, std::int64_t, int, cudaDataType> signature_;
     /// The fastest algorithm for this matrix and width, and its prepared data.
     cusparseSpMMAlg_t algorithm_ = CUSPARSE_SPMM_CSR_ALG2;
     Buffer buffer_;

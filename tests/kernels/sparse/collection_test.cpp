@@ -3,7 +3,6 @@
 // not in the folder QUIVER_TEST_DATA, or else ../shared/data relative to the source tree.
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <regex>
@@ -12,17 +11,11 @@
 #include "kernels/column_ops.hpp"
 #include "kernels/sparse/matrix_market.hpp"
 #include "tests/kernels/sparse/sparse_support.hpp"
+#include "tests/support/data_folder.hpp"
 #include "tests/support/test_context.hpp"
 
 namespace quiver::test {
 namespace {
-
-std::filesystem::path data_folder() {
-    if (const char* given = std::getenv("QUIVER_TEST_DATA")) {
-        return given;
-    }
-    return std::filesystem::path(QUIVER_SOURCE_DIR) / ".." / "shared" / "data";
-}
 
 /// The number after "key": in a flat JSON text; NaN if there is none.
 double json_number(const std::string& json, const std::string& key) {

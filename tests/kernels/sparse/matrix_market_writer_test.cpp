@@ -6,15 +6,13 @@
 #include <array>
 #include <bit>
 #include <cmath>
-#include <csignal>
 #include <limits>
 #include <random>
-
-#include <sys/resource.h>
 
 #include "kernels/sparse/assemble.hpp"
 #include "kernels/sparse/matrix_market.hpp"
 #include "tests/kernels/sparse/sparse_support.hpp"
+#include "tests/support/file_size_limit.hpp"
 #include "tests/support/test_context.hpp"
 
 namespace quiver::test {
@@ -288,23 +286,17 @@ TEST_F(WriterTest, FullDiskLeavesNothing) {
             }
         });
     const std::string old = folder_.write("m.mtx", "old");
-    rlimit before{};
-    getrlimit(RLIMIT_FSIZE, &before);
-    const auto handler = std::signal(SIGXFSZ, SIG_IGN);
-    const rlimit small{5'000'000, before.rlim_max};
-    setrlimit(RLIMIT_FSIZE, &small);
     ErrorKind kind = ErrorKind::none;
     bool collective = false;
     std::string message;
     try {
+        const FileSizeLimit limit(5'000'000);
         write_matrix_market(comm_, old, rows);
     } catch (const Error& error) {
         kind = error.kind();
         collective = error.collective();
         message = error.what();
     }
-    setrlimit(RLIMIT_FSIZE, &before);
-    std::signal(SIGXFSZ, handler);
     EXPECT_EQ(kind, ErrorKind::other);
     EXPECT_TRUE(collective);
     EXPECT_EQ(message.find("cannot write " + old), 0U) << message;

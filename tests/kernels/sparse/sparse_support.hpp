@@ -11,12 +11,12 @@
 #include <vector>
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 #include <zlib.h>
 
 #include "blockvec/comm.hpp"
 #include "blockvec/scalar.hpp"
 #include "kernels/sparse/sparse_matrix.hpp"
+#include "tests/support/shared_folder.hpp"
 
 namespace quiver::test {
 
@@ -80,29 +80,10 @@ Dense gather_dense(const Comm& comm, const CsrRows<T>& rows) {
     return dense;
 }
 
-/// A folder that all ranks see, removed at the end of the test. Collective.
-class TemporaryFolder {
+/// A SharedFolder with a function that writes files.
+class TemporaryFolder : public SharedFolder {
   public:
-    explicit TemporaryFolder(const Comm& comm) : comm_(comm) {
-        std::int64_t process = ::getpid();
-        comm.broadcast(&process, sizeof(process), 0);
-        path_ = std::filesystem::temp_directory_path() / ("quiver-test-" + std::to_string(process));
-        if (comm.rank() == 0) {
-            std::filesystem::create_directories(path_);
-        }
-        comm.barrier();
-    }
-    TemporaryFolder(const TemporaryFolder&) = delete;
-    TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-    ~TemporaryFolder() {
-        comm_.barrier();
-        if (comm_.rank() == 0) {
-            std::error_code ignored;
-            std::filesystem::remove_all(path_, ignored);
-        }
-    }
-
-    std::string path(const std::string& name) const { return (path_ / name).string(); }
+    using SharedFolder::SharedFolder;
     /// Rank 0 writes a file; all ranks return its path once it exists.
     std::string write(const std::string& name, const std::string& bytes) const {
         comm_.barrier();
@@ -122,10 +103,6 @@ class TemporaryFolder {
         comm_.barrier();
         return path(name);
     }
-
-  private:
-    Comm comm_;
-    std::filesystem::path path_;
 };
 
 /// The message of the exception that an action throws; "" if it throws nothing. Collective. The
