@@ -134,6 +134,8 @@ void add_session(CLI::App& command, bench::SessionOptions& options) {
     add_repeat(command, options);
     add_number(command, "--operand-bytes", options.operand_bytes,
                "Bytes of the operands if --rows is not given; 0: bench chooses");
+    add_number(command, "--cache-bytes", options.cache_bytes,
+               "Bytes of the last-level caches; 0: as the system reports them");
     command.add_option("--rivals", options.rivals,
                        "Libraries to compare with: cublas, cusparse, cusolver; on the host "
                        "openblas, eigen");

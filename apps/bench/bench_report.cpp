@@ -45,12 +45,12 @@ double giga(double amount) {
 }  // namespace
 
 Environment describe_environment(const Context& ctx, const std::string& device_note,
-                                 const Rivals& rivals) {
+                                 const Rivals& rivals, double caches) {
     Environment environment;
     environment.cpu = cpu_name();
     environment.threads = ctx.threads();
     environment.device_note = device_note;
-    environment.cache_bytes = cache_bytes(ctx);
+    environment.cache_bytes = caches;
     if (ctx.place() == Place::device) {
         environment.device = "cuda";
         environment.gpu = device::properties(ctx.device().id).name;

@@ -11,7 +11,7 @@
 namespace quiver::apps::bench {
 
 Environment describe_environment(const Context& ctx, const std::string& device_note,
-                                 const Rivals& rivals);
+                                 const Rivals& rivals, double caches);
 
 /// The environment, the ceilings and the head of the table.
 std::string table_head(const Environment& environment, const Ceilings& ceilings);

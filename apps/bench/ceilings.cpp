@@ -148,9 +148,9 @@ double cache_bytes(const Context& ctx) {
                : host_cache_bytes();
 }
 
-double default_operand_bytes(const Context& ctx) {
+double default_operand_bytes(const Context& ctx, double caches) {
     const double least = ctx.place() == Place::device ? 2000 * mega : 64 * mega;
-    return std::min(std::max(least, cold_caches * cache_bytes(ctx)), memory_bytes(ctx) / 4);
+    return std::min(std::max(least, cold_caches * caches), memory_bytes(ctx) / 4);
 }
 
 double affordable_bytes(const Context& ctx) {

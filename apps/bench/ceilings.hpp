@@ -45,9 +45,9 @@ inline constexpr double cold_caches = 4;
 /// cold.
 inline constexpr double least_cold_caches = 2;
 
-/// Default size of the operands in bytes: well above the caches (cold_caches times their size, and
-/// at least 64 MB on the host and 2 GB on a device), at most a quarter of the memory.
-double default_operand_bytes(const Context& ctx);
+/// Default size of the operands in bytes: well above the caches (cold_caches times their size
+/// `caches`, and at least 64 MB on the host and 2 GB on a device), at most a quarter of the memory.
+double default_operand_bytes(const Context& ctx, double caches);
 
 /// Bytes that the operands of one measurement may take: three quarters of the free memory at the
 /// Context's place. On the host the address space that is left under the limit of the process also

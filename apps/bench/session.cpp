@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <sstream>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -65,6 +66,7 @@ class Measurement {
     Rivals rivals_;
     std::optional<EnergyMeter> energy_;
     double default_bytes_;
+    double caches_;
     double operand_bytes_;
     std::vector<Case> cases_;
     Document document_;
@@ -133,8 +135,7 @@ Outcome Measurement::run() {
     start_document();
     Session& session = document_.session;
     Run& run = session.runs.back();
-    const double caches = document_.environment.cache_bytes;
-    run.ceilings = measure_ceilings(ctx_, default_bytes_, least_cold_caches * caches);
+    run.ceilings = measure_ceilings(ctx_, default_bytes_, least_cold_caches * caches_);
     print(ctx_.comm(), table_head(document_.environment, run.ceilings));
     run_all(
         cases_, budget_, [&](const Case& c) { return measure(c); },
@@ -161,7 +162,8 @@ Measurement::Measurement(const Comm& comm, const SessionOptions& options, Plan p
     if (options.energy) {
         energy_.emplace(ctx_);
     }
-    default_bytes_ = default_operand_bytes(ctx_);
+    caches_ = options.cache_bytes > 0 ? options.cache_bytes : cache_bytes(ctx_);
+    default_bytes_ = default_operand_bytes(ctx_, caches_);
     operand_bytes_ = options.operand_bytes > 0 ? options.operand_bytes : default_bytes_;
 }
 
@@ -175,7 +177,7 @@ void Measurement::start_document() {
     document_.kernel = plan_.name;
     document_.repeat = options_.repeat;
     document_.budget = options_.budget;
-    document_.environment = describe_environment(ctx_, execution_.note, rivals_);
+    document_.environment = describe_environment(ctx_, execution_.note, rivals_, caches_);
     Run run;
     run.date = utc_now();
     run.command = options_.command;
@@ -222,7 +224,7 @@ bool Measurement::is_short(const Case& c) const {
 
 std::vector<Result> Measurement::measure(const Case& c) {
     const MeasureOptions measuring{.repeat = options_.repeat,
-                                   .least_bytes = cold_caches * document_.environment.cache_bytes,
+                                   .least_bytes = cold_caches * caches_,
                                    .least_calls = is_short(c) ? calls_on_short_rows : 1,
                                    .model = options_.model,
                                    .atomics = options_.atomics,
@@ -269,10 +271,13 @@ void Measurement::report() {
 
 void check_session(const Comm& comm, const SessionOptions& options) {
     check_common(comm, options);
-    const double bytes = options.operand_bytes;
-    if (bytes != 0 && !(bytes >= 1 && bytes <= 1e15)) {
-        throw InputError(fmt::format(
-            "--operand-bytes {}: a number from 1 to 1e15, or 0 to let bench choose", bytes));
+    for (const auto& [option, bytes, other] :
+         {std::tuple("--operand-bytes", options.operand_bytes, "to let bench choose"),
+          std::tuple("--cache-bytes", options.cache_bytes, "for what the system reports")}) {
+        if (bytes != 0 && !(bytes >= 1 && bytes <= 1e15)) {
+            throw InputError(
+                fmt::format("{} {}: a number from 1 to 1e15, or 0 {}", option, bytes, other));
+        }
     }
     check_rivals(options.rivals);
     for (const auto& [option, file] :

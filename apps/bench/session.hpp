@@ -16,6 +16,8 @@ namespace quiver::apps::bench {
 struct SessionOptions : CommonOptions {
     /// Bytes of the operands of cases without given rows; 0: default_operand_bytes().
     double operand_bytes = 0;
+    /// Bytes of the last-level caches; 0: as the system reports them.
+    double cache_bytes = 0;
     /// List of the libraries to compare with.
     std::string rivals;
     /// Variants of this library to measure too, and joules per call; see MeasureOptions.

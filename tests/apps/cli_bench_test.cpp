@@ -13,8 +13,9 @@
 namespace quiver::test {
 namespace {
 
-/// Small operands and few samples.
-const std::string without_budget = " --device host --operand-bytes 1e5 --repeat 3";
+/// Small operands, few samples, and ceilings that take little time whatever the caches.
+const std::string without_budget =
+    " --device host --operand-bytes 1e5 --cache-bytes 4e6 --repeat 3";
 /// A budget that no machine exceeds: measuring the ceilings takes long on machines with large
 /// caches.
 const std::string quick = without_budget + " --budget 1e5";
@@ -30,6 +31,7 @@ TEST(BenchCommand, WritesTableAndJsonThatMergesAndDraws) {
     }
     const auto saved = nlohmann::json::parse(read_file(json));
     EXPECT_EQ(saved["results"].size(), 12u);
+    EXPECT_EQ(saved["environment"]["cache_bytes"], 4e6);
     const auto& ceilings = saved["runs"][0]["ceilings"];
     for (const auto& result : saved["results"]) {
         EXPECT_EQ(result["outcome"], "passed");
@@ -129,7 +131,7 @@ TEST(BenchCommand, KeepsItsCommandWithoutNamesOfFiles) {
     }
     EXPECT_EQ(nlohmann::json::parse(read_file(json))["runs"][0]["command_line"],
               "quiver bench kernels tsmm,gram --widths 2,3 --ld-extra 0,1 --device host --budget "
-              "1e5 --repeat 3 --operand-bytes 1e5");
+              "1e5 --repeat 3 --operand-bytes 1e5 --cache-bytes 4e6");
 }
 
 TEST(BenchCommand, ResumesCasesThatTheBudgetOmitted) {
@@ -187,6 +189,7 @@ TEST(BenchCommand, MisuseIsRefusedWithOneLine) {
         {"bench kernels tsmm --rows 1e3,x", "--rows"},
         {"bench kernels tsmm --random-shapes -1", "--random-shapes -1"},
         {"bench kernels tsmm --operand-bytes -5", "--operand-bytes -5"},
+        {"bench kernels tsmm --cache-bytes 0.5", "--cache-bytes 0.5: a number from 1 to 1e15"},
         {"bench kernels tsmm --operand-bytes 1e30",
          "--operand-bytes 1e+30: a number from 1 to 1e15"},
         {"bench kernels tsmm --ld-extra 1,-1", "--ld-extra"},

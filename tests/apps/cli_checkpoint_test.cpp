@@ -196,15 +196,15 @@ class CheckpointCli : public ::testing::Test {
     std::string ck = folder.path("ck");
 };
 
-TEST_F(CheckpointCli, TwentyKillsInARow) {
+TEST_F(CheckpointCli, TenKillsInARow) {
     const char* given = std::getenv("QUIVER_TEST_SEED");
     const std::uint64_t seed = given == nullptr ? 1 : std::strtoull(given, nullptr, 10);
     std::printf("seed: QUIVER_TEST_SEED=%llu\n", static_cast<unsigned long long>(seed));
     std::mt19937_64 generator(seed);
     const std::string arguments = "eigs " + problem + " --device host --every 0 " + saved();
     int saves = 0;
-    // There are more than 20 runs only if no checkpoint exists yet from which the last run resumes.
-    for (int attempt = 0; attempt < 20 || (attempt < 40 && newest_manifest(ck).empty());
+    // There are more than 10 runs only if no checkpoint exists yet from which the last run resumes.
+    for (int attempt = 0; attempt < 10 || (attempt < 40 && newest_manifest(ck).empty());
          ++attempt) {
         const auto ranks = static_cast<int>(1 + generator() % 3);
         const std::string before = newest_manifest(ck);
@@ -238,7 +238,7 @@ TEST_F(CheckpointCli, TwentyKillsInARow) {
             fs::remove_all(ck);
         }
     }
-    EXPECT_GE(saves, 12) << "runs that saved a state or ended";
+    EXPECT_GE(saves, 6) << "runs that saved a state or ended";
     const EigsOutcome last = run_eigs(problem + " " + saved(), 2);
     EXPECT_EQ(last.status, 0) << last.err;
     EXPECT_NE(last.err.find("resuming from " + ck), std::string::npos) << last.err;

@@ -5,9 +5,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <cstdio>
+#include <cstdlib>
 #include <map>
 #include <mutex>
+#include <random>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -17,6 +20,7 @@
 #include <gtest/gtest.h>
 
 #include "kernels/cuda/nvrtc_compile.hpp"
+#include "tests/support/test_context.hpp"
 
 namespace quiver::cuda {
 
@@ -64,7 +68,18 @@ inline std::vector<Resources> read_log(const CompileRequest& request,
 /// Instances to compile, at most eight in one program.
 class Batch {
   public:
+    /// Compiles one in `share` of the instances, chosen at random; with QUIVER_TEST_ALL_CASES ten
+    /// times as many.
+    explicit Batch(unsigned share = 1)
+        : share_(std::getenv("QUIVER_TEST_ALL_CASES") != nullptr ? std::max(1U, share / 10)
+                                                                 : share) {}
+
     void add(const char* source, const char* arch, const std::string& expression) {
+        ++offered_;
+        if (generator_() % share_ != 0) {
+            return;
+        }
+        ++chosen_;
         auto& open = open_[std::string(source) + arch];
         if (open.expressions.empty()) {
             open = {source, {}, arch, {"--ptxas-options=-v"}};
@@ -76,7 +91,10 @@ class Batch {
         }
     }
 
-    /// Compiles all instances on two threads. An error fails the test.
+    /// The number of calls of add().
+    std::size_t offered() const { return offered_; }
+
+    /// Compiles the chosen instances on two threads. An error fails the test.
     std::vector<Resources> compile_all() {
         for (auto& [name, open] : open_) {
             if (!open.expressions.empty()) {
@@ -101,10 +119,15 @@ class Batch {
         std::thread other(work);
         work();
         other.join();
+        EXPECT_EQ(result.size(), chosen_);
         return result;
     }
 
   private:
+    unsigned share_;
+    std::mt19937_64 generator_ = test::make_generator();
+    std::size_t offered_ = 0;
+    std::size_t chosen_ = 0;
     std::map<std::string, CompileRequest> open_;
     std::vector<CompileRequest> requests_;
 };
