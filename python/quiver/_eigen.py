@@ -13,7 +13,7 @@ import numpy as np
 
 from . import _core
 from ._arrays import Space, real_scalar, sparse_source
-from ._operators import (LinearOperator, SparseMatrix, make_operator, operand_space,
+from ._operators import (is_dense, is_stored, make_function, make_operator, operand_space,
                          problem_scalar, shape_of, sizes)
 
 #: With sigma, eigsh does not factorise larger matrices.
@@ -192,8 +192,9 @@ def eigsh(A: Any, k: int = 6, M: Any = None, sigma: float | None = None, which: 
         With sigma: `which` applies to 1 / (w - sigma), w / (w - sigma), (w + sigma) / (w - sigma).
     method : {'auto', 'lanczos', 'chebyshev', 'lobpcg', 'jd', 'filter', 'dense', 'shift-invert'}
         The algorithm. 'dense' computes all eigenvalues by LAPACK; 'auto' chooses it for small
-        matrices (up to 1,024 rows; dense arrays and functions up to 512) and for those up to 3,000
-        rows on which an iteration stalls. 'shift-invert' factorises a sparse A.
+        matrices (sparse matrices up to 1,024 rows, dense arrays up to 3,000, functions up to 512;
+        half as many without LAPACK) and for sparse matrices up to 3,000 rows on which an iteration
+        stalls. 'shift-invert' factorises a sparse A.
     block : int
         Columns that a step multiplies at once; 0 lets the solver choose.
     preconditioner : str, matrix, operator or callable, optional
@@ -285,8 +286,8 @@ def eigsh(A: Any, k: int = 6, M: Any = None, sigma: float | None = None, which: 
         request.max_basis = min(n, max(int(ncv), k + 3 * max(block or min(4, k), 2)))
     if sigma is not None and which == _SM:
         # 1 / (w - sigma) is smallest where |w - sigma| is largest.
-        shifted, which, shift, sigma = _shifted(A, M, sigma, rows, space, char), _LM, sigma, None
-        a = make_operator(shifted, rows, space, char, "A")
+        a, which = _shifted(A, M, sigma, rows, space, char), _LM
+        shift, sigma = sigma, None
     else:
         a, shift = make_operator(A, rows, space, char, "A"), 0.0
     b = None if M is None else make_operator(M, rows, space, char, "M")
@@ -356,11 +357,12 @@ def _start(space: Space, v0: Any, char: str, n: int) -> Any:
 
 
 def _shifted(a: Any, m: Any, sigma: float, n: int, space: Space, char: str) -> Any:
-    """A - sigma M, as a sparse matrix or an operator."""
+    """The operator A - sigma M."""
     if space.comm is None and sparse_source(a) == "scipy" and (m is None or sparse_source(m) == "scipy"):
         import scipy.sparse
 
-        return a - sigma * (scipy.sparse.eye_array(n, format="csr") if m is None else m)
+        shifted = a - sigma * (scipy.sparse.eye_array(n, format="csr") if m is None else m)
+        return make_operator(shifted, n, space, char, "A")
     op_a = make_operator(a, n, space, char, "A")
     op_m = None if m is None else make_operator(m, n, space, char, "M")
 
@@ -372,7 +374,9 @@ def _shifted(a: Any, m: Any, sigma: float, n: int, space: Space, char: str) -> A
     def product(x: Any) -> Any:
         return apply(op_a, x) - sigma * (x if op_m is None else apply(op_m, x))
 
-    return LinearOperator((n, int(space.sum(n))), product, dtype=np.dtype(char))
+    operands = [x for x in (a, m) if x is not None]
+    dense = any(map(is_dense, operands)) and all(map(is_stored, operands))
+    return make_function(product, n, space, char, "A", dense)
 
 
 def _set_inverse(problem: _Problem, sigma: float | None, op_inv: Any, preconditioner: Any) -> None:
@@ -406,8 +410,9 @@ def _is_dense(problem: _Problem) -> bool:
 def _near_sigma(problem: _Problem, k: int, sigma: float, which: str,
                 mode: str) -> tuple[Any, np.ndarray]:
     """The k eigenvalues that `which` selects by 1 / (w - sigma) (mode cayley: (w + sigma) / (w -
-    sigma)). Computes the eigenvalues nearest to sigma, twice as many each time, until no other
-    eigenvalue can be among the selected ones. Returns the outcome and the selected indices."""
+    sigma)). Computes the eigenvalues nearest to sigma, then twice as many (all after a dense
+    solve), until no other eigenvalue can be among the selected ones. Returns the outcome and the
+    selected indices."""
     wanted = k
     while True:
         outcome = problem.solve("target", wanted, sigma)
@@ -429,7 +434,8 @@ def _near_sigma(problem: _Problem, k: int, sigma: float, which: str,
         if chosen is not None and (wanted == problem.n or _is_complete(value, chosen, which, k,
                                                                        low, high)):
             return outcome, np.sort(chosen)
-        wanted = min(problem.n, 2 * wanted)
+        # A second dense solve finds the whole spectrum; several would cost more.
+        wanted = problem.n if outcome.method == "dense" else min(problem.n, 2 * wanted)
 
 
 def _select(value: np.ndarray, k: int, which: str) -> np.ndarray | None:

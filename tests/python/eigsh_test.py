@@ -470,3 +470,93 @@ def test_cupy_8486_degenerate_spectrum(rng, which):
     for k in (1, 4, 7, 22):
         w = quiver.eigsh(a, k, which=which, return_eigenvectors=False)
         np.testing.assert_allclose(w, wanted(values, k, which), atol=1e-12)
+
+
+def dense_laplacian(n):
+    """The Laplacian of a path, as a dense array: the small eigenvalues are close to each other."""
+    return np.diag(np.full(n, 2.0)) - np.diag(np.ones(n - 1), 1) - np.diag(np.ones(n - 1), -1)
+
+
+def counted(monkeypatch):
+    """The methods of the solves that follow, in order."""
+    methods = []
+    solve = quiver._core.eigensolve
+
+    def spy(*arguments):
+        outcome = solve(*arguments)
+        methods.append(outcome.method)
+        return outcome
+
+    monkeypatch.setattr(quiver._core, "eigensolve", spy)
+    return methods
+
+
+def test_dense_arrays_get_a_dense_solve(rng, monkeypatch):
+    n = 1100
+    methods = counted(monkeypatch)
+    a = dense_laplacian(n)
+    everything = scipy.linalg.eigvalsh(a)
+    for which in ALL:
+        w, v, info = quiver.eigsh(a, 3, which=which, full_output=True)
+        np.testing.assert_allclose(w, wanted(everything, 3, which), atol=1e-12)
+        assert abs(a @ v - v * w).max() < 1e-12
+        assert info.method_reason == "1100 rows of a dense matrix are few"
+    w = quiver.eigsh(a, window=(0.5, 0.55), return_eigenvectors=False)
+    np.testing.assert_allclose(w, everything[(everything >= 0.5) & (everything <= 0.55)], atol=1e-12)
+    assert methods == ["dense"] * 6
+
+
+@pytest.mark.parametrize("which", ALL)
+def test_dense_arrays_near_sigma(rng, monkeypatch, which):
+    n = 1050
+    methods = counted(monkeypatch)
+    a = dense_laplacian(n)
+    w = quiver.eigsh(a, 3, sigma=0.7, which=which, return_eigenvectors=False)
+    np.testing.assert_allclose(w, wanted(scipy.linalg.eigvalsh(a), 3, which, 0.7), atol=1e-12)
+    assert set(methods) == {"dense"} and len(methods) <= 2
+
+
+def test_dense_and_sparse_masses(monkeypatch):
+    n = 1030
+    methods = counted(monkeypatch)
+    a = dense_laplacian(n)
+    m = np.diag(np.linspace(1, 2, n))
+    everything = scipy.linalg.eigh(a, m, eigvals_only=True)
+    for left, right in ((a, m), (a, sp.csr_matrix(m)), (sp.csr_matrix(a), m), (a.tolist(), m)):
+        w = quiver.eigsh(left, 2, right, which="SA", return_eigenvectors=False)
+        np.testing.assert_allclose(w, everything[:2], atol=1e-12)
+    w = quiver.eigsh(a, 2, sp.csr_matrix(m), sigma=1.0, which="SM", return_eigenvectors=False)
+    np.testing.assert_allclose(w, wanted(everything, 2, "SM", 1.0), atol=1e-12)
+    assert methods == ["dense"] * 5
+
+
+def test_dense_arrays_of_torch(monkeypatch):
+    torch = pytest.importorskip("torch")
+    methods = counted(monkeypatch)
+    a = dense_laplacian(1030)
+    w, v = quiver.eigsh(torch.from_numpy(a), 2, which="SA")
+    np.testing.assert_allclose(w.numpy(), scipy.linalg.eigvalsh(a)[:2], atol=1e-12)
+    assert isinstance(v, torch.Tensor) and methods == ["dense"]
+
+
+def test_which_dense_arrays_iterate(rng):
+    """A function, a dense array with an inverse, and a dense array that is too large."""
+    n = 1030
+    d = np.linspace(1, 2, n)
+    d[:3] = [0.1, 0.2, 0.3]
+    a = np.diag(d)
+    info = quiver.eigsh(quiver.LinearOperator(a.shape, lambda X: a @ X), 2, which="SA",
+                        full_output=True)[2]
+    assert info.method == "chebyshev"
+    info = quiver.eigsh(a, 2, sigma=0.15, OPinv=lambda X: X / (d - 0.15)[:, None],
+                        full_output=True)[2]
+    assert info.method == "jd"
+    info = quiver.eigsh(a, 2, which="SA", preconditioner=lambda X: X / d[:, None],
+                        full_output=True)[2]
+    assert info.method == "lobpcg"
+    d = np.linspace(1, 2, 3001)
+    d[:3] = [0.1, 0.2, 0.3]
+    large = np.diag(d).astype("f")
+    w, _, info = quiver.eigsh(large, 2, which="SA", full_output=True)
+    np.testing.assert_allclose(w, [0.1, 0.2], atol=1e-5)
+    assert info.method == "chebyshev"
