@@ -12,9 +12,9 @@ from typing import Any, Callable, NamedTuple
 import numpy as np
 
 from . import _core
-from ._arrays import Space, real_scalar, sparse_source
-from ._operators import (is_dense, is_stored, make_function, make_operator, operand_space,
-                         problem_scalar, shape_of, sizes)
+from ._arrays import Space, real_scalar, space_of, sparse_source
+from ._operators import (LinearOperator, is_dense, is_stored, make_function, make_operator,
+                         operand_space, problem_scalar, shape_of, sizes)
 
 #: With sigma, eigsh does not factorise larger matrices.
 _MOST_FACTORISED_ROWS = 50000
@@ -30,9 +30,9 @@ class Iteration(NamedTuple):
     """The argument of a callback, which a solver calls after each iteration."""
 
     iteration: int
-    #: Pairs that have converged, and the number of wanted pairs. In linear solves, the columns of b
-    #: that have stopped or whose residual is well below the tolerance, which may be fewer than all
-    #: at the last event, and the number of columns.
+    #: Pairs that have converged, and the number of wanted pairs: 0 with a window, which may hold any
+    #: number. In linear solves, the columns of b that have stopped or whose residual is well below
+    #: the tolerance, which may be fewer than all at the last event, and the number of columns.
     converged: int
     wanted: int
     #: The largest residual of the next wanted pairs, relative to the norm of A. In linear solves,
@@ -187,7 +187,7 @@ def eigsh(A: Any, k: int = 6, M: Any = None, sigma: float | None = None, which: 
     Minv : ignored
         M is not inverted.
     OPinv : matrix, operator or callable, optional
-        The inverse of A - sigma M; ignored with mode='buckling'.
+        The inverse of A - sigma M.
     mode : {'normal', 'buckling', 'cayley'}
         With sigma: `which` applies to 1 / (w - sigma), w / (w - sigma), (w + sigma) / (w - sigma).
     method : {'auto', 'lanczos', 'chebyshev', 'lobpcg', 'jd', 'filter', 'dense', 'shift-invert'}
@@ -200,7 +200,7 @@ def eigsh(A: Any, k: int = 6, M: Any = None, sigma: float | None = None, which: 
     preconditioner : str, matrix, operator or callable, optional
         An approximation of the inverse of A (of A - sigma M), positive definite; for a sparse A
         also a name: 'jacobi', 'block-jacobi', 'chebyshev', 'ic', 'ilu', 'ldlt', with options as in
-        'ldlt,shift=0.5'. Ignored with mode='buckling'.
+        'ldlt,shift=0.5'; no name with mode='buckling'.
     constraints : array, (n, c), optional
         Only eigenvectors orthogonal to these columns (in the inner product of M) are wanted.
     window : (float, float), optional
@@ -271,10 +271,11 @@ def eigsh(A: Any, k: int = 6, M: Any = None, sigma: float | None = None, which: 
     if mode == "cayley" and which == _SM:
         raise NotImplementedError("which='SM' with mode='cayley': use sigma=-sigma and 'LM'")
     if mode == "buckling":
-        return _buckling(A, k, M, sigma, which, return_eigenvectors, full_output,
-                         dict(v0=v0, ncv=ncv, maxiter=maxiter, tol=tol, OPinv=OPinv, method=method,
-                              block=block, constraints=constraints, abft=abft, comm=comm,
-                              device=device, stream=stream, callback=callback, on_unverified=on_unverified))
+        return _buckling(A, k, M, sigma, which, return_eigenvectors, full_output, OPinv,
+                         preconditioner,
+                         dict(v0=v0, ncv=ncv, maxiter=maxiter, tol=tol, method=method, block=block,
+                              constraints=constraints, abft=abft, comm=comm, device=device,
+                              stream=stream, callback=callback, on_unverified=on_unverified))
     char = problem_scalar(A, M, v0 if shape_of(A) is None else None)
     request = _core.EigenRequest()
     request.method, request.block, request.abft = method, block, abft
@@ -470,27 +471,77 @@ def _is_complete(value: np.ndarray, chosen: np.ndarray, which: str, k: int, low:
 
 
 def _buckling(a: Any, k: int, m: Any, sigma: float | None, which: str, return_eigenvectors: bool,
-              full_output: bool, options: dict[str, Any]) -> Any:
+              full_output: bool, op_inv: Any, preconditioner: Any, options: dict[str, Any]) -> Any:
     """Solves A x = w M x with positive definite A and any M as s M x = u A x with u = s / w, where
-    s = -1 for positive sigma, else 1. Then w / (w - sigma) = 1 / |sigma| / (u - s / sigma)."""
+    s = -1 for positive sigma, else 1. Then w / (w - sigma) = 1 / |sigma| / (u - s / sigma), and
+    s M - (s / sigma) A = (A - sigma M) / |sigma|."""
     if m is None or not sigma:
         raise ValueError("mode='buckling' needs M and a sigma that is not 0")
-    options["OPinv"] = None  # eigsh needs the inverse of s M - (s / sigma) A, a multiple of OPinv
     if not hasattr(m, "__neg__"):
         raise TypeError("mode='buckling': M must be a matrix or a LinearOperator of SciPy")
+    if isinstance(preconditioner, str) and preconditioner != "none":
+        raise ValueError(f"preconditioner={preconditioner!r}: mode='buckling' takes no name; give the "
+                         "inverse of A - sigma M as OPinv, or an operator that approximates it as "
+                         "preconditioner")
+    options["OPinv"] = _multiple(op_inv, abs(sigma), "OPinv", a, m, options)
+    options["preconditioner"] = _multiple(preconditioner, abs(sigma), "preconditioner", a, m,
+                                          options)
     sign = -1.0 if sigma > 0 else 1.0
-    u, x, info = eigsh(-m if sigma > 0 else m, k, M=a, sigma=sign / sigma, which=which,
-                       full_output=True, **options)
-    space = operand_space(m, (u,), None, None)
-    order = np.argsort(sign / space.numpy(u))
-    index = space.from_numpy(order)
-    results = [sign / u[index]]
+    stream = options["stream"]
+    try:
+        u, x, info = eigsh(-m if sigma > 0 else m, k, M=a, sigma=sign / sigma, which=which,
+                           full_output=True, **options)
+    except NoConvergence as error:
+        error.eigenvalues, error.eigenvectors, _ = _buckled(sign, error.eigenvalues,
+                                                            error.eigenvectors, stream)
+        _buckle_info(sign, error.info, stream)
+        raise
+    w, x, order = _buckled(sign, u, x, stream)
+    results = [w]
     if return_eigenvectors:
-        results.append(x[:, index])
+        results.append(x)
     if full_output:
-        info.residuals = info.residuals[order]
+        if info.all_eigenvalues is None:
+            info.residuals = info.residuals[order]
+        else:
+            _buckle_info(sign, info, stream)
         results.append(info)
     return results[0] if len(results) == 1 else tuple(results)
+
+
+def _multiple(op: Any, factor: float, name: str, a: Any, m: Any, options: dict[str, Any]) -> Any:
+    """`factor` times an operator of the problem of _buckling(); strings and None as they are."""
+    if op is None or isinstance(op, str):
+        return op
+    space = operand_space(m, (options["v0"], options["constraints"]), options["device"],
+                          options["stream"], options["comm"])
+    rows, n = sizes(space, ("M", m), ("A", a))
+    char = problem_scalar(m, a)
+    product = make_operator(op, rows, space, char, name)
+
+    def apply(x: Any) -> Any:
+        y = space.empty(tuple(x.shape), char)
+        _core.apply(space.context, product, space.raw(x), space.raw(y))
+        y *= factor
+        return y
+
+    return LinearOperator((rows, n), apply, dtype=np.dtype(char))
+
+
+def _buckled(sign: float, u: Any, x: Any, stream: Any) -> tuple[Any, Any, np.ndarray]:
+    """w = s / u ascending, the vectors in this order, and the order."""
+    space = space_of(u, stream=stream)
+    with space.entered(), np.errstate(divide="ignore"):  # u = 0 stands for an infinite w
+        order = np.argsort(sign / space.numpy(u), kind="stable")
+        index = space.from_numpy(order)
+        return sign / u[index], x[:, index], order
+
+
+def _buckle_info(sign: float, info: EigenInfo, stream: Any) -> None:
+    """Converts the pairs of a result that has not converged."""
+    info.all_eigenvalues, info.all_eigenvectors, order = _buckled(
+        sign, info.all_eigenvalues, info.all_eigenvectors, stream)
+    info.residuals = info.residuals[order]
 
 
 def _deliver(problem: _Problem, outcome: Any, chosen: np.ndarray | None, shift: float,
@@ -578,7 +629,7 @@ class Progress:
     def _show(self, event: Iteration) -> None:
         if self._bar is None:
             return
-        self._bar.total = event.wanted
+        self._bar.total = event.wanted or None
         self._bar.n = event.converged
         self._bar.set_postfix_str(f"{event.stage}, residual {event.residual:.1e}", refresh=False)
         self._bar.refresh()

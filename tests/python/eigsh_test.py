@@ -560,3 +560,77 @@ def test_which_dense_arrays_iterate(rng):
     w, _, info = quiver.eigsh(large, 2, which="SA", full_output=True)
     np.testing.assert_allclose(w, [0.1, 0.2], atol=1e-5)
     assert info.method == "chebyshev"
+
+
+@pytest.mark.parametrize("sigma", [0.3, -0.3])
+@pytest.mark.parametrize("role", ["OPinv", "preconditioner"])
+def test_buckling_uses_its_inverse(rng, sigma, role):
+    n = 80
+    a, m = random_definite(rng, n, "d"), random_definite(rng, n, "d")
+    everything = spectrum(a, m)
+    inverse = np.linalg.inv(a.toarray() - sigma * m.toarray())
+    calls = []
+
+    def solve(x):
+        calls.append(x.shape)
+        return inverse @ x
+
+    w, v, info = quiver.eigsh(a, 3, m, sigma=sigma, mode="buckling", method="jd", full_output=True,
+                              **{role: quiver.LinearOperator((n, n), solve)})
+    np.testing.assert_allclose(w, wanted(everything, 3, "LM", sigma, "buckling"), atol=1e-10)
+    assert abs(a @ v - (m @ v) * w).max() < 1e-9
+    _, _, without = quiver.eigsh(a, 3, m, sigma=sigma, mode="buckling", method="jd",
+                                 preconditioner="none", full_output=True)
+    assert calls and info.iterations <= without.iterations
+    with pytest.raises(ValueError, match="takes no name; give the inverse of A - sigma M as OPinv"):
+        quiver.eigsh(a, 3, m, sigma=sigma, mode="buckling", preconditioner="ic")
+
+
+@pytest.mark.parametrize("sigma", [0.3, -0.3])
+def test_buckling_without_convergence(sigma):
+    n = 400
+    a = sp.diags(np.linspace(1, 9, n)).tocsr()
+    m = sp.diags(np.linspace(-2, 1, n)).tocsr()
+    everything = np.linspace(1, 9, n) / np.linspace(-2, 1, n)
+    one = quiver.LinearOperator((n, n), lambda x: x)  # instead of a factorisation
+    with pytest.raises(quiver.NoConvergence) as caught:
+        quiver.eigsh(a, 6, m, sigma=sigma, mode="buckling", method="jd", maxiter=14,
+                     preconditioner=one)
+    error = caught.value
+    w, v, info = error.info.all_eigenvalues, error.info.all_eigenvectors, error.info
+    assert len(w) and np.all(np.diff(w) >= 0) and np.all(np.diff(error.eigenvalues) >= 0)
+    # The residuals are those of M x = x / w A x, and the converged pairs are eigenpairs.
+    residuals = np.linalg.norm(m @ v - (a @ v) / w, axis=0) / np.linalg.norm(v, axis=0)
+    np.testing.assert_allclose(residuals, info.residuals, atol=1e-12)
+    small = info.residuals <= info.tolerance * info.norm_estimate
+    np.testing.assert_array_equal(w[small], error.eigenvalues)
+    for value in error.eigenvalues:
+        assert abs(everything - value).min() < 1e-6
+
+
+def test_progress_of_a_window(monkeypatch):
+    """A window may hold any number of pairs: the bar has no total."""
+    import sys
+    import types
+
+    bars = []
+
+    class Bar:
+        def __init__(self, **_):
+            self.total, self.n = None, 0
+            bars.append(self)
+
+        def set_postfix_str(self, *_, **__):
+            pass
+
+        refresh = close = lambda self: None
+
+    monkeypatch.setitem(sys.modules, "tqdm", types.SimpleNamespace(tqdm=Bar))
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    a = sp.diags(np.linspace(0, 1, 300)).tocsr()
+    quiver.eigsh(a, window=(0.5, 0.53), method="filter", tol=1e-9, callback="progress")
+    quiver.eigsh(a, 3, which="LA", method="lanczos", callback="progress")
+    assert [bar.total for bar in bars] == [None, 3] and bars[0].n == 9
+    seen = []
+    quiver.eigsh(a, window=(0.5, 0.53), method="filter", tol=1e-9, callback=seen.append)
+    assert {event.wanted for event in seen} == {0}
