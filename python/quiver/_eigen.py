@@ -212,7 +212,8 @@ def eigsh(A: Any, k: int = 6, M: Any = None, sigma: float | None = None, which: 
         and all vectors, consecutive in rank order; A and M have the columns of all ranks.
     device, stream : optional
         The device, 'cpu', 'cuda' or 'cuda:N', and a CUDA stream. If not given, the device is that
-        of the arrays, and the stream is the caller's current one.
+        of the arrays, and the stream is the caller's current one. A `SparseMatrix` and arrays on a
+        GPU stay where they are: another device raises ValueError.
     callback : callable or 'progress', optional
         Called with an `Iteration` after each iteration. 'progress' shows a bar of tqdm on a
         terminal if tqdm is installed.

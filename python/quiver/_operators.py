@@ -9,8 +9,8 @@ from typing import Any, Callable
 import numpy as np
 
 from . import _core
-from ._arrays import (SCALARS, Space, _device_of, dtype_of, library_name, scalar_of, space_of,
-                      sparse_source)
+from ._arrays import (SCALARS, Space, _device_of, _place, dtype_of, library_name, parse_device,
+                      scalar_of, space_of, sparse_source)
 
 
 class LinearOperator:
@@ -248,10 +248,16 @@ def operand_space(a: Any, others: tuple[Any, ...], device: Any, stream: Any,
                   comm: Any = None) -> Space:
     """The space of a problem with this matrix and these arrays."""
     if isinstance(a, SparseMatrix):
-        # The place is that of the matrix; `device` is ignored. Without `stream`, the stream is the
-        # caller's current one.
+        # Without `stream`, the stream is the caller's current one.
         home = a._space
+        number = parse_device(device)
+        if number is not None and number != home.device:
+            raise ValueError(f"device={device!r}, but the SparseMatrix is on {_place(home.device)}: "
+                             f"omit device, or make quiver.SparseMatrix(A, device={device!r})")
         if home.device < 0:
+            if stream is not None:
+                raise ValueError("stream: the SparseMatrix is in host memory, where there are no "
+                                 "streams")
             return home.with_comm(comm)
         return Space(home.library, home.device, stream).with_comm(comm or home.comm)
     return _space_of_problem(a, others, device, stream).with_comm(comm)

@@ -634,3 +634,18 @@ def test_progress_of_a_window(monkeypatch):
     seen = []
     quiver.eigsh(a, window=(0.5, 0.53), method="filter", tol=1e-9, callback=seen.append)
     assert {event.wanted for event in seen} == {0}
+
+
+def test_a_sparse_matrix_is_on_one_device(rng):
+    a = quiver.SparseMatrix(random_hermitian(rng, 30, "d"))
+    x = np.ones((30, 2))
+    for device in ("cuda", "cuda:1", 0):
+        with pytest.raises(ValueError, match=f"device={device!r}, but the SparseMatrix is on the host"):
+            quiver.eigsh(a, 2, device=device)
+        with pytest.raises(ValueError, match="SparseMatrix is on the host: omit device"):
+            quiver.cg(a, x, device=device)
+    for call in (lambda: quiver.eigsh(a, 2, stream=7), lambda: quiver.spmm(a, x, stream=7),
+                 lambda: quiver.minres(a, x, stream=7)):
+        with pytest.raises(ValueError, match="stream: the SparseMatrix is in host memory"):
+            call()
+    assert len(quiver.eigsh(a, 2, device="cpu", return_eigenvectors=False)) == 2
