@@ -50,8 +50,8 @@ SmallMatrix<T> solve(const Cholesky<T>& factor, const SmallMatrix<T>& b) {
     return product(inverse, product(adjoint(inverse), b));
 }
 
-/// The largest |g_ij - conj(g_ji)| of G = X^H M X, relative to the largest diagonal element: 0 for a
-/// Hermitian M, up to rounding.
+/// The largest |g_ij - conj(g_ji)| of G = X^H M X, relative to the largest diagonal element: 0 for
+/// a Hermitian M, up to rounding.
 template <class T>
 double hermitian_defect(const SmallMatrix<T>& g) {
     double difference = 0;
@@ -65,9 +65,9 @@ double hermitian_defect(const SmallMatrix<T>& g) {
     return largest > 0 ? difference / largest : 0;
 }
 
-/// Finds out that the block method fails because M is not Hermitian. Such an M of small defect still
-/// leads to the solution; of large defect it may not, and the residual then stays as it is for a long
-/// time or grows.
+/// Finds out that the block method fails because M is not Hermitian. Such an M of small defect
+/// still leads to the solution; of large defect it may not, and the residual then stays as it is
+/// for a long time or grows.
 class HermitianWatch {
   public:
     template <class T>
@@ -95,7 +95,8 @@ class HermitianWatch {
     static constexpr int patient_steps = 20;
 
   private:
-    /// Measured: incomplete factors with pivots converge with defects up to 0.03 and fail from 0.05.
+    /// Measured: incomplete factors with pivots converge with defects up to 0.03 and fail from
+    /// 0.05.
     static constexpr double large_defect = 0.05;
     double best_ = 1;
     double defect_ = 0;
@@ -169,7 +170,8 @@ class ConjugateGradients {
         for (int j = 0; j < n; ++j) {
             const auto at = static_cast<std::size_t>(j);
             const double rr = real_part(sums[at]);
-            const wide_scalar_t<T> dot = widen(sums[with_m ? at + static_cast<std::size_t>(n) : at]);
+            const wide_scalar_t<T> dot =
+                widen(sums[with_m ? at + static_cast<std::size_t>(n) : at]);
             const double rz = real_part(dot);
             state_[at].imaginary = std::abs(dot - wide_scalar_t<T>(rz));
             state_[at].beta = first ? 0 : rz / state_[at].rz;

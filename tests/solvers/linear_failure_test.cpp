@@ -129,8 +129,7 @@ TYPED_TEST(LinearFailure, APreconditionerThatIsNotHermitian) {
     }
     // Few steps of a solve that was not to converge need no explanation.
     options.max_iterations = 3;
-    EXPECT_EQ(system.solve(LinearMethod::cg, options).message.find("Hermitian"),
-              std::string::npos);
+    EXPECT_EQ(system.solve(LinearMethod::cg, options).message.find("Hermitian"), std::string::npos);
     options = this->usual();
     options.restart = n;
     system.expect_solved(system.solve(LinearMethod::gmres, options), options);
