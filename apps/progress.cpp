@@ -49,9 +49,10 @@ void Progress::show_iteration(const IterationEvent& event) {
     if (first) {
         return;
     }
-    fmt::print(stderr, "\r\033[K{} {}: iteration {}, {} of {} converged, residual {:.1e}, {:.1f} s",
-               event.solver, event.stage, event.iteration, event.converged, event.wanted,
-               event.residual, event.seconds);
+    const std::string all = event.wanted > 0 ? fmt::format(" of {}", event.wanted) : "";
+    fmt::print(stderr, "\r\033[K{} {}: iteration {}, {}{} converged, residual {:.1e}, {:.1f} s",
+               event.solver, event.stage, event.iteration, event.converged, all, event.residual,
+               event.seconds);
     std::fflush(stderr);
     line_shown_ = true;
 }

@@ -10,8 +10,9 @@
 
 namespace quiver {
 
-/// A solver finished an iteration. Eigensolvers count pairs. Linear solvers count columns of B:
-/// `converged` are those that have stopped or whose residual is well below the tolerance.
+/// A solver finished an iteration. Eigensolvers count pairs; `wanted` is 0 with a window, whose
+/// number of pairs is not known. Linear solvers count columns of B: `converged` are those that have
+/// stopped or whose residual is well below the tolerance.
 struct IterationEvent {
     const char* solver = "";
     std::int64_t iteration = 0;

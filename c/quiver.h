@@ -215,6 +215,7 @@ typedef struct quiver_progress {
     /// "search", "verify" or, with a window, "density" (the estimate of the number of eigenvalues).
     const char* stage;
     int64_t iteration;
+    /// Pairs that have converged, and the number of wanted pairs: 0 with a window.
     int32_t converged, wanted;
     /// The largest residual of the next wanted pairs, relative to ||A||.
     double residual;

@@ -12,9 +12,9 @@ from typing import Any, Callable, NamedTuple
 import numpy as np
 
 from . import _core
-from ._arrays import Space, real_scalar, sparse_source
-from ._operators import (LinearOperator, SparseMatrix, make_operator, operand_space,
-                         problem_scalar, shape_of, sizes)
+from ._arrays import Space, real_scalar, space_of, sparse_source
+from ._operators import (LinearOperator, is_dense, is_stored, make_function, make_operator,
+                         operand_space, problem_scalar, shape_of, sizes)
 
 #: With sigma, eigsh does not factorise larger matrices.
 _MOST_FACTORISED_ROWS = 50000
@@ -30,9 +30,9 @@ class Iteration(NamedTuple):
     """The argument of a callback, which a solver calls after each iteration."""
 
     iteration: int
-    #: Pairs that have converged, and the number of wanted pairs. In linear solves, the columns of b
-    #: that have stopped or whose residual is well below the tolerance, which may be fewer than all
-    #: at the last event, and the number of columns.
+    #: Pairs that have converged, and the number of wanted pairs: 0 with a window, which may hold any
+    #: number. In linear solves, the columns of b that have stopped or whose residual is well below
+    #: the tolerance, which may be fewer than all at the last event, and the number of columns.
     converged: int
     wanted: int
     #: The largest residual of the next wanted pairs, relative to the norm of A. In linear solves,
@@ -187,19 +187,20 @@ def eigsh(A: Any, k: int = 6, M: Any = None, sigma: float | None = None, which: 
     Minv : ignored
         M is not inverted.
     OPinv : matrix, operator or callable, optional
-        The inverse of A - sigma M; ignored with mode='buckling'.
+        The inverse of A - sigma M.
     mode : {'normal', 'buckling', 'cayley'}
         With sigma: `which` applies to 1 / (w - sigma), w / (w - sigma), (w + sigma) / (w - sigma).
     method : {'auto', 'lanczos', 'chebyshev', 'lobpcg', 'jd', 'filter', 'dense', 'shift-invert'}
         The algorithm. 'dense' computes all eigenvalues by LAPACK; 'auto' chooses it for small
-        matrices (up to 1,024 rows; dense arrays and functions up to 512) and for those up to 3,000
-        rows on which an iteration stalls. 'shift-invert' factorises a sparse A.
+        matrices (sparse matrices up to 1,024 rows, dense arrays up to 3,000, functions up to 512;
+        half as many without LAPACK) and for sparse matrices up to 3,000 rows on which an iteration
+        stalls. 'shift-invert' factorises a sparse A.
     block : int
         Columns that a step multiplies at once; 0 lets the solver choose.
     preconditioner : str, matrix, operator or callable, optional
         An approximation of the inverse of A (of A - sigma M), positive definite; for a sparse A
         also a name: 'jacobi', 'block-jacobi', 'chebyshev', 'ic', 'ilu', 'ldlt', with options as in
-        'ldlt,shift=0.5'. Ignored with mode='buckling'.
+        'ldlt,shift=0.5'; no name with mode='buckling'.
     constraints : array, (n, c), optional
         Only eigenvectors orthogonal to these columns (in the inner product of M) are wanted.
     window : (float, float), optional
@@ -211,7 +212,8 @@ def eigsh(A: Any, k: int = 6, M: Any = None, sigma: float | None = None, which: 
         and all vectors, consecutive in rank order; A and M have the columns of all ranks.
     device, stream : optional
         The device, 'cpu', 'cuda' or 'cuda:N', and a CUDA stream. If not given, the device is that
-        of the arrays, and the stream is the caller's current one.
+        of the arrays, and the stream is the caller's current one. A `SparseMatrix` and arrays on a
+        GPU stay where they are: another device raises ValueError.
     callback : callable or 'progress', optional
         Called with an `Iteration` after each iteration. 'progress' shows a bar of tqdm on a
         terminal if tqdm is installed.
@@ -270,10 +272,11 @@ def eigsh(A: Any, k: int = 6, M: Any = None, sigma: float | None = None, which: 
     if mode == "cayley" and which == _SM:
         raise NotImplementedError("which='SM' with mode='cayley': use sigma=-sigma and 'LM'")
     if mode == "buckling":
-        return _buckling(A, k, M, sigma, which, return_eigenvectors, full_output,
-                         dict(v0=v0, ncv=ncv, maxiter=maxiter, tol=tol, OPinv=OPinv, method=method,
-                              block=block, constraints=constraints, abft=abft, comm=comm,
-                              device=device, stream=stream, callback=callback, on_unverified=on_unverified))
+        return _buckling(A, k, M, sigma, which, return_eigenvectors, full_output, OPinv,
+                         preconditioner,
+                         dict(v0=v0, ncv=ncv, maxiter=maxiter, tol=tol, method=method, block=block,
+                              constraints=constraints, abft=abft, comm=comm, device=device,
+                              stream=stream, callback=callback, on_unverified=on_unverified))
     char = problem_scalar(A, M, v0 if shape_of(A) is None else None)
     request = _core.EigenRequest()
     request.method, request.block, request.abft = method, block, abft
@@ -285,8 +288,8 @@ def eigsh(A: Any, k: int = 6, M: Any = None, sigma: float | None = None, which: 
         request.max_basis = min(n, max(int(ncv), k + 3 * max(block or min(4, k), 2)))
     if sigma is not None and which == _SM:
         # 1 / (w - sigma) is smallest where |w - sigma| is largest.
-        shifted, which, shift, sigma = _shifted(A, M, sigma, rows, space, char), _LM, sigma, None
-        a = make_operator(shifted, rows, space, char, "A")
+        a, which = _shifted(A, M, sigma, rows, space, char), _LM
+        shift, sigma = sigma, None
     else:
         a, shift = make_operator(A, rows, space, char, "A"), 0.0
     b = None if M is None else make_operator(M, rows, space, char, "M")
@@ -356,11 +359,12 @@ def _start(space: Space, v0: Any, char: str, n: int) -> Any:
 
 
 def _shifted(a: Any, m: Any, sigma: float, n: int, space: Space, char: str) -> Any:
-    """A - sigma M, as a sparse matrix or an operator."""
+    """The operator A - sigma M."""
     if space.comm is None and sparse_source(a) == "scipy" and (m is None or sparse_source(m) == "scipy"):
         import scipy.sparse
 
-        return a - sigma * (scipy.sparse.eye_array(n, format="csr") if m is None else m)
+        shifted = a - sigma * (scipy.sparse.eye_array(n, format="csr") if m is None else m)
+        return make_operator(shifted, n, space, char, "A")
     op_a = make_operator(a, n, space, char, "A")
     op_m = None if m is None else make_operator(m, n, space, char, "M")
 
@@ -372,7 +376,9 @@ def _shifted(a: Any, m: Any, sigma: float, n: int, space: Space, char: str) -> A
     def product(x: Any) -> Any:
         return apply(op_a, x) - sigma * (x if op_m is None else apply(op_m, x))
 
-    return LinearOperator((n, int(space.sum(n))), product, dtype=np.dtype(char))
+    operands = [x for x in (a, m) if x is not None]
+    dense = any(map(is_dense, operands)) and all(map(is_stored, operands))
+    return make_function(product, n, space, char, "A", dense)
 
 
 def _set_inverse(problem: _Problem, sigma: float | None, op_inv: Any, preconditioner: Any) -> None:
@@ -406,8 +412,9 @@ def _is_dense(problem: _Problem) -> bool:
 def _near_sigma(problem: _Problem, k: int, sigma: float, which: str,
                 mode: str) -> tuple[Any, np.ndarray]:
     """The k eigenvalues that `which` selects by 1 / (w - sigma) (mode cayley: (w + sigma) / (w -
-    sigma)). Computes the eigenvalues nearest to sigma, twice as many each time, until no other
-    eigenvalue can be among the selected ones. Returns the outcome and the selected indices."""
+    sigma)). Computes the eigenvalues nearest to sigma, then twice as many (all after a dense
+    solve), until no other eigenvalue can be among the selected ones. Returns the outcome and the
+    selected indices."""
     wanted = k
     while True:
         outcome = problem.solve("target", wanted, sigma)
@@ -429,7 +436,8 @@ def _near_sigma(problem: _Problem, k: int, sigma: float, which: str,
         if chosen is not None and (wanted == problem.n or _is_complete(value, chosen, which, k,
                                                                        low, high)):
             return outcome, np.sort(chosen)
-        wanted = min(problem.n, 2 * wanted)
+        # A second dense solve finds the whole spectrum; several would cost more.
+        wanted = problem.n if outcome.method == "dense" else min(problem.n, 2 * wanted)
 
 
 def _select(value: np.ndarray, k: int, which: str) -> np.ndarray | None:
@@ -464,27 +472,77 @@ def _is_complete(value: np.ndarray, chosen: np.ndarray, which: str, k: int, low:
 
 
 def _buckling(a: Any, k: int, m: Any, sigma: float | None, which: str, return_eigenvectors: bool,
-              full_output: bool, options: dict[str, Any]) -> Any:
+              full_output: bool, op_inv: Any, preconditioner: Any, options: dict[str, Any]) -> Any:
     """Solves A x = w M x with positive definite A and any M as s M x = u A x with u = s / w, where
-    s = -1 for positive sigma, else 1. Then w / (w - sigma) = 1 / |sigma| / (u - s / sigma)."""
+    s = -1 for positive sigma, else 1. Then w / (w - sigma) = 1 / |sigma| / (u - s / sigma), and
+    s M - (s / sigma) A = (A - sigma M) / |sigma|."""
     if m is None or not sigma:
         raise ValueError("mode='buckling' needs M and a sigma that is not 0")
-    options["OPinv"] = None  # eigsh needs the inverse of s M - (s / sigma) A, a multiple of OPinv
     if not hasattr(m, "__neg__"):
         raise TypeError("mode='buckling': M must be a matrix or a LinearOperator of SciPy")
+    if isinstance(preconditioner, str) and preconditioner != "none":
+        raise ValueError(f"preconditioner={preconditioner!r}: mode='buckling' takes no name; give the "
+                         "inverse of A - sigma M as OPinv, or an operator that approximates it as "
+                         "preconditioner")
+    options["OPinv"] = _multiple(op_inv, abs(sigma), "OPinv", a, m, options)
+    options["preconditioner"] = _multiple(preconditioner, abs(sigma), "preconditioner", a, m,
+                                          options)
     sign = -1.0 if sigma > 0 else 1.0
-    u, x, info = eigsh(-m if sigma > 0 else m, k, M=a, sigma=sign / sigma, which=which,
-                       full_output=True, **options)
-    space = operand_space(m, (u,), None, None)
-    order = np.argsort(sign / space.numpy(u))
-    index = space.from_numpy(order)
-    results = [sign / u[index]]
+    stream = options["stream"]
+    try:
+        u, x, info = eigsh(-m if sigma > 0 else m, k, M=a, sigma=sign / sigma, which=which,
+                           full_output=True, **options)
+    except NoConvergence as error:
+        error.eigenvalues, error.eigenvectors, _ = _buckled(sign, error.eigenvalues,
+                                                            error.eigenvectors, stream)
+        _buckle_info(sign, error.info, stream)
+        raise
+    w, x, order = _buckled(sign, u, x, stream)
+    results = [w]
     if return_eigenvectors:
-        results.append(x[:, index])
+        results.append(x)
     if full_output:
-        info.residuals = info.residuals[order]
+        if info.all_eigenvalues is None:
+            info.residuals = info.residuals[order]
+        else:
+            _buckle_info(sign, info, stream)
         results.append(info)
     return results[0] if len(results) == 1 else tuple(results)
+
+
+def _multiple(op: Any, factor: float, name: str, a: Any, m: Any, options: dict[str, Any]) -> Any:
+    """`factor` times an operator of the problem of _buckling(); strings and None as they are."""
+    if op is None or isinstance(op, str):
+        return op
+    space = operand_space(m, (options["v0"], options["constraints"]), options["device"],
+                          options["stream"], options["comm"])
+    rows, n = sizes(space, ("M", m), ("A", a))
+    char = problem_scalar(m, a)
+    product = make_operator(op, rows, space, char, name)
+
+    def apply(x: Any) -> Any:
+        y = space.empty(tuple(x.shape), char)
+        _core.apply(space.context, product, space.raw(x), space.raw(y))
+        y *= factor
+        return y
+
+    return LinearOperator((rows, n), apply, dtype=np.dtype(char))
+
+
+def _buckled(sign: float, u: Any, x: Any, stream: Any) -> tuple[Any, Any, np.ndarray]:
+    """w = s / u ascending, the vectors in this order, and the order."""
+    space = space_of(u, stream=stream)
+    with space.entered(), np.errstate(divide="ignore"):  # u = 0 stands for an infinite w
+        order = np.argsort(sign / space.numpy(u), kind="stable")
+        index = space.from_numpy(order)
+        return sign / u[index], x[:, index], order
+
+
+def _buckle_info(sign: float, info: EigenInfo, stream: Any) -> None:
+    """Converts the pairs of a result that has not converged."""
+    info.all_eigenvalues, info.all_eigenvectors, order = _buckled(
+        sign, info.all_eigenvalues, info.all_eigenvectors, stream)
+    info.residuals = info.residuals[order]
 
 
 def _deliver(problem: _Problem, outcome: Any, chosen: np.ndarray | None, shift: float,
@@ -572,7 +630,7 @@ class Progress:
     def _show(self, event: Iteration) -> None:
         if self._bar is None:
             return
-        self._bar.total = event.wanted
+        self._bar.total = event.wanted or None
         self._bar.n = event.converged
         self._bar.set_postfix_str(f"{event.stage}, residual {event.residual:.1e}", refresh=False)
         self._bar.refresh()

@@ -9,8 +9,8 @@ from typing import Any, Callable
 import numpy as np
 
 from . import _core
-from ._arrays import (SCALARS, Space, _device_of, dtype_of, library_name, scalar_of, space_of,
-                      sparse_source)
+from ._arrays import (SCALARS, Space, _device_of, _place, dtype_of, library_name, parse_device,
+                      scalar_of, space_of, sparse_source)
 
 
 class LinearOperator:
@@ -168,9 +168,9 @@ def _writes_to_out(function: Callable[..., Any]) -> bool:
     return len(positional) >= 2
 
 
-def _make_function(function: Callable[..., Any], n: int, space: Space, char: str,
-                   name: str) -> Any:
-    """The operator of a caller's function."""
+def make_function(function: Callable[..., Any], n: int, space: Space, char: str, name: str,
+                   dense: bool = False) -> Any:
+    """The operator of a caller's function, which multiplies by a dense array if `dense`."""
     with_out = _writes_to_out(function)
 
     def multiply(x_raw: Any, y_raw: Any) -> None:
@@ -195,7 +195,7 @@ def _make_function(function: Callable[..., Any], n: int, space: Space, char: str
         else:
             y[...] = result
 
-    return _core.make_function(space.context, char, n, multiply)
+    return _core.make_function(space.context, char, n, multiply, dense)
 
 
 def sizes(space: Space, *operands: tuple[str, Any], vectors: tuple[Any, ...] = ()) \
@@ -222,6 +222,11 @@ def is_dense(a: Any) -> bool:
     return library_name(a) != "" and sparse_source(a) is None and hasattr(a, "ndim")
 
 
+def is_stored(a: Any) -> bool:
+    """True for a dense array and for a sparse matrix."""
+    return isinstance(a, SparseMatrix) or is_dense(a) or sparse_source(a) is not None
+
+
 def shape_of(a: Any) -> tuple[int, int] | None:
     """The shape of a matrix or operator; None for a function."""
     if isinstance(a, (list, tuple)):
@@ -243,10 +248,16 @@ def operand_space(a: Any, others: tuple[Any, ...], device: Any, stream: Any,
                   comm: Any = None) -> Space:
     """The space of a problem with this matrix and these arrays."""
     if isinstance(a, SparseMatrix):
-        # The place is that of the matrix; `device` is ignored. Without `stream`, the stream is the
-        # caller's current one.
+        # Without `stream`, the stream is the caller's current one.
         home = a._space
+        number = parse_device(device)
+        if number is not None and number != home.device:
+            raise ValueError(f"device={device!r}, but the SparseMatrix is on {_place(home.device)}: "
+                             f"omit device, or make quiver.SparseMatrix(A, device={device!r})")
         if home.device < 0:
+            if stream is not None:
+                raise ValueError("stream: the SparseMatrix is in host memory, where there are no "
+                                 "streams")
             return home.with_comm(comm)
         return Space(home.library, home.device, stream).with_comm(comm or home.comm)
     return _space_of_problem(a, others, device, stream).with_comm(comm)
@@ -286,13 +297,14 @@ def make_operator(a: Any, n: int, space: Space, char: str, name: str) -> Any:
     if is_dense(a):
         dense = space.array(a, char, name)
         if space.library == "numpy":
-            return _make_function(lambda X, out: np.matmul(dense, X, out=out), n, space, char, name)
-        return _make_function(lambda X: dense @ X, n, space, char, name)
+            return make_function(lambda X, out: np.matmul(dense, X, out=out), n, space, char, name,
+                                  True)
+        return make_function(lambda X: dense @ X, n, space, char, name, True)
     for attribute in ("matmat", "_matmat"):
         if hasattr(a, attribute):
-            return _make_function(getattr(a, attribute), n, space, char, name)
+            return make_function(getattr(a, attribute), n, space, char, name)
     if callable(a):
-        return _make_function(a, n, space, char, name)
+        return make_function(a, n, space, char, name)
     raise TypeError(f"{name}: a matrix, an operator with matmat, or a function is expected, not "
                     f"{type(a).__name__}")
 

@@ -8,6 +8,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 
+#include "kernels/dense_operator.hpp"
 #include "python/src/arrays.hpp"
 
 namespace quiver::python {
@@ -32,21 +33,25 @@ nb::object array_of(const Context& ctx, BlockView<T> block) {
     const std::size_t shape[2] = {static_cast<std::size_t>(block.rows),
                                   static_cast<std::size_t>(block.cols)};
     const std::int64_t strides[2] = {block.ld, 1};
+    // X is passed as writable: several libraries cannot import read-only arrays by DLPack, and torch
+    // warns about read-only arrays of NumPy. The Python layer gives functions a read-only X if it is
+    // an array of NumPy.
+    auto* const data = const_cast<Scalar*>(block.data);
     if (block.place == Place::host) {
-        return nb::cast(nb::ndarray<nb::numpy, T>(block.data, 2, shape, nb::none(), strides,
-                                                  dlpack_type<Scalar>()),
+        return nb::cast(nb::ndarray<nb::numpy, Scalar>(data, 2, shape, nb::none(), strides,
+                                                       dlpack_type<Scalar>()),
                         nb::rv_policy::reference);
     }
-    // Several libraries cannot import read-only arrays by DLPack, so X is passed as writable.
     return nb::cast(
-        nb::ndarray<Scalar>(const_cast<Scalar*>(block.data), 2, shape, nb::none(), strides,
-                            dlpack_type<Scalar>(), nb::device::cuda::value, ctx.device().id),
+        nb::ndarray<Scalar>(data, 2, shape, nb::none(), strides, dlpack_type<Scalar>(),
+                            nb::device::cuda::value, ctx.device().id),
         nb::rv_policy::reference);
 }
 
-/// Y = f(X). The Python layer has wrapped the user's function as f(X, Y), which writes to Y.
-template <class T>
-class PythonOperator final : public Operator<T> {
+/// Y = f(X). The Python layer has wrapped the user's function as f(X, Y), which writes to Y. Base:
+/// Operator<T>, or DenseOperator<T> if f multiplies by a dense array.
+template <class T, class Base>
+class PythonOperator final : public Base {
   public:
     PythonOperator(const Comm& comm, std::int64_t local_rows, nb::object function)
         : map_(RowMap::by_local_rows(comm, local_rows)), function_(std::move(function)) {}
@@ -88,11 +93,15 @@ AnyOperator make_matrix(std::shared_ptr<SharedContext> shared, const std::string
 }
 
 AnyOperator make_function(std::shared_ptr<SharedContext> shared, const std::string& dtype,
-                          std::int64_t local_rows, nb::object function) {
+                          std::int64_t local_rows, nb::object function, bool dense) {
     return visit_dtype(dtype_of(dtype), [&]<class T>() {
-        auto op = std::make_shared<PythonOperator<T>>(shared->context.comm(), local_rows,
-                                                      std::move(function));
-        return AnyOperator::wrap<T>(shared, std::move(op));
+        const auto make = [&]<class Base>(const Base* /*type*/) {
+            return AnyOperator::wrap<T>(
+                shared, std::make_shared<PythonOperator<T, Base>>(shared->context.comm(),
+                                                                  local_rows, std::move(function)));
+        };
+        return dense ? make(static_cast<const DenseOperator<T>*>(nullptr))
+                     : make(static_cast<const Operator<T>*>(nullptr));
     });
 }
 
@@ -122,7 +131,8 @@ void bind_operators(nb::module_& module) {
         .def_prop_ro("is_sparse", [](const AnyOperator& a) { return a.matrix != nullptr; });
     module.def("make_matrix", &make_matrix, "context"_a, "dtype"_a, "indptr"_a, "indices"_a,
                "data"_a);
-    module.def("make_function", &make_function, "context"_a, "dtype"_a, "rows"_a, "function"_a);
+    module.def("make_function", &make_function, "context"_a, "dtype"_a, "rows"_a, "function"_a,
+               "dense"_a = false);
     module.def("make_preconditioner", &make_named_preconditioner, "a"_a, "name"_a,
                "shift"_a.none() = nb::none(), "b"_a.none() = nb::none());
     module.def("apply", &apply, "context"_a, "a"_a, "x"_a, "y"_a);

@@ -10,6 +10,7 @@
 #include "blockvec/error.hpp"
 #include "blockvec/number_text.hpp"
 #include "blockvec/scalar_list.hpp"
+#include "kernels/dense_operator.hpp"
 #include "kernels/sparse/sparse_matrix.hpp"
 #include "solvers/abft/guarded_solve.hpp"
 #include "solvers/eigen/block_lanczos.hpp"
@@ -67,7 +68,8 @@ bool guards_blocks(const EigenProblem<T>& problem, Method method) {
 }
 
 /// The limits of dense solves that eigensolve() chooses, in rows; halved without LAPACK.
-/// One core takes 0.3 s for 1024 rows and 5 s for 3000; a method that iterates takes 0.01 to 10 s.
+/// One core takes 0.3 s for 1024 rows and 5 s for 3000; a method that iterates takes 0.01 to 10 s,
+/// with a dense matrix up to 100 s.
 constexpr std::int64_t dense_rows = 1024;
 constexpr std::int64_t dense_rows_interior = 3000;
 constexpr std::int64_t dense_rows_many = 4096;
@@ -94,7 +96,9 @@ constexpr double products_per_row = 12;
 /// The limits up to which dense solves and factorisations are considered for a problem.
 struct DirectLimits {
     std::int64_t rows = 0;
+    /// True if the operators are sparse or dense matrices; `is_dense` if one of them is dense.
     bool is_stored = false;
+    bool is_dense = false;
     /// Most rows of a dense solve: of any, for interior eigenvalues, and for large k; 0 if not
     /// possible.
     std::int64_t dense = 0;
@@ -112,10 +116,14 @@ template <class T>
 DirectLimits direct_limits(Context& ctx, const EigenProblem<T>& problem) {
     DirectLimits limits;
     limits.rows = problem.a.row_map().global_rows();
-    const auto is_stored = [](const Operator<T>* a) {
-        return a == nullptr || dynamic_cast<const SparseMatrix<T>*>(a) != nullptr;
+    const auto is_dense = [](const Operator<T>* a) {
+        return dynamic_cast<const DenseOperator<T>*>(a) != nullptr;
+    };
+    const auto is_stored = [&](const Operator<T>* a) {
+        return a == nullptr || is_dense(a) || dynamic_cast<const SparseMatrix<T>*>(a) != nullptr;
     };
     limits.is_stored = is_stored(&problem.a) && is_stored(problem.b);
+    limits.is_dense = limits.is_stored && (is_dense(&problem.a) || is_dense(problem.b));
     limits.can_factorise = can_factorise(ctx, problem);
     if (problem.checkpoint == nullptr && problem.protection == nullptr) {
         std::int64_t factor = 1;
@@ -123,7 +131,13 @@ DirectLimits direct_limits(Context& ctx, const EigenProblem<T>& problem) {
             factor = ctx.service<Lapack>().is_available() ? 2 : 1;
         }
         ctx.comm().broadcast(&factor, sizeof(factor), 0);
-        limits.dense = factor * (limits.is_stored ? dense_rows : dense_rows_by_products) / 2;
+        const bool iterates_unaided =
+            problem.inverse == nullptr && problem.preconditioner == nullptr;
+        limits.dense = factor *
+                       (!limits.is_stored                     ? dense_rows_by_products
+                        : limits.is_dense && iterates_unaided ? dense_rows_interior
+                                                              : dense_rows) /
+                       2;
         limits.interior = limits.is_stored ? factor * dense_rows_interior / 2 : 0;
         limits.many = limits.is_stored ? dense_rows_many : 0;
     }
@@ -145,8 +159,9 @@ double likely_pairs(const EigenOptions& options, double inside) {
 MethodChoice choose_dense(const DirectLimits& limits, const EigenOptions& options) {
     const std::string rows = std::to_string(limits.rows) + " rows";
     if (limits.rows <= limits.dense) {
-        return {Method::dense,
-                limits.is_stored ? rows + " are few" : rows + ", gathered by as many products"};
+        return {Method::dense, limits.is_dense    ? rows + " of a dense matrix are few"
+                               : limits.is_stored ? rows + " are few"
+                                                  : rows + ", gathered by as many products"};
     }
     if (limits.rows <= limits.many && !options.window && large_part * options.k >= limits.rows) {
         return {Method::dense, std::to_string(options.k) + " of " + std::to_string(limits.rows) +
@@ -394,11 +409,14 @@ class AutomaticSolve {
 
     /// Multiply-adds of the iteration so far.
     double work_so_far() const {
-        const auto entries = [](const Operator<T>* a) {
+        const double rows = static_cast<double>(problem_.a.row_map().global_rows());
+        const auto entries = [&](const Operator<T>* a) {
+            if (dynamic_cast<const DenseOperator<T>*>(a) != nullptr) {
+                return rows * rows;
+            }
             const auto* const stored = dynamic_cast<const SparseMatrix<T>*>(a);
             return stored == nullptr ? 0.0 : static_cast<double>(stored->global_nonzeros());
         };
-        const double rows = static_cast<double>(problem_.a.row_map().global_rows());
         return static_cast<double>(std::max<std::int64_t>(result_.operator_applications, 1)) *
                (entries(&problem_.a) + entries(problem_.b) + products_per_row * rows);
     }

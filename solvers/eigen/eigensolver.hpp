@@ -23,8 +23,10 @@ struct MethodChoice {
 ///
 /// A dense solve is chosen by sizes alone where it takes less time than an iteration for a problem
 /// that is not easy: up to 1,024 rows; up to 512 rows of an operator without stored entries, which
-/// is gathered by products; up to 4,096 rows if k, or the number of eigenvalues in a window, is at
-/// least an eighth of the rows. Without LAPACK all limits of dense solves except 4,096 are halved.
+/// is gathered by products; up to 3,000 rows if A or B is a DenseOperator (and the other operator
+/// dense or sparse), without an inverse or a preconditioner; up to 4,096 rows of stored matrices if
+/// k, or the number of eigenvalues in a window, is at least an eighth of the rows. Without LAPACK
+/// all limits of dense solves except 4,096 are halved.
 ///
 /// For a window or a target, without an inverse, with stored entries and at most 50,000 rows (on
 /// the host with MUMPS 200,000), the symbolic analysis of A - sigma B predicts the work of

@@ -470,3 +470,174 @@ def test_cupy_8486_degenerate_spectrum(rng, which):
     for k in (1, 4, 7, 22):
         w = quiver.eigsh(a, k, which=which, return_eigenvectors=False)
         np.testing.assert_allclose(w, wanted(values, k, which), atol=1e-12)
+
+
+def dense_laplacian(n):
+    """The Laplacian of a path, as a dense array: the small eigenvalues are close to each other."""
+    return np.diag(np.full(n, 2.0)) - np.diag(np.ones(n - 1), 1) - np.diag(np.ones(n - 1), -1)
+
+
+def counted(monkeypatch):
+    """The methods of the solves that follow, in order."""
+    methods = []
+    solve = quiver._core.eigensolve
+
+    def spy(*arguments):
+        outcome = solve(*arguments)
+        methods.append(outcome.method)
+        return outcome
+
+    monkeypatch.setattr(quiver._core, "eigensolve", spy)
+    return methods
+
+
+def test_dense_arrays_get_a_dense_solve(rng, monkeypatch):
+    n = 1100
+    methods = counted(monkeypatch)
+    a = dense_laplacian(n)
+    everything = scipy.linalg.eigvalsh(a)
+    for which in ALL:
+        w, v, info = quiver.eigsh(a, 3, which=which, full_output=True)
+        np.testing.assert_allclose(w, wanted(everything, 3, which), atol=1e-12)
+        assert abs(a @ v - v * w).max() < 1e-12
+        assert info.method_reason == "1100 rows of a dense matrix are few"
+    w = quiver.eigsh(a, window=(0.5, 0.55), return_eigenvectors=False)
+    np.testing.assert_allclose(w, everything[(everything >= 0.5) & (everything <= 0.55)], atol=1e-12)
+    assert methods == ["dense"] * 6
+
+
+@pytest.mark.parametrize("which", ALL)
+def test_dense_arrays_near_sigma(rng, monkeypatch, which):
+    n = 1050
+    methods = counted(monkeypatch)
+    a = dense_laplacian(n)
+    w = quiver.eigsh(a, 3, sigma=0.7, which=which, return_eigenvectors=False)
+    np.testing.assert_allclose(w, wanted(scipy.linalg.eigvalsh(a), 3, which, 0.7), atol=1e-12)
+    assert set(methods) == {"dense"} and len(methods) <= 2
+
+
+def test_dense_and_sparse_masses(monkeypatch):
+    n = 1030
+    methods = counted(monkeypatch)
+    a = dense_laplacian(n)
+    m = np.diag(np.linspace(1, 2, n))
+    everything = scipy.linalg.eigh(a, m, eigvals_only=True)
+    for left, right in ((a, m), (a, sp.csr_matrix(m)), (sp.csr_matrix(a), m), (a.tolist(), m)):
+        w = quiver.eigsh(left, 2, right, which="SA", return_eigenvectors=False)
+        np.testing.assert_allclose(w, everything[:2], atol=1e-12)
+    w = quiver.eigsh(a, 2, sp.csr_matrix(m), sigma=1.0, which="SM", return_eigenvectors=False)
+    np.testing.assert_allclose(w, wanted(everything, 2, "SM", 1.0), atol=1e-12)
+    assert methods == ["dense"] * 5
+
+
+def test_which_dense_arrays_iterate(rng):
+    """A function, a dense array with an inverse, and a dense array that is too large."""
+    n = 1030
+    d = np.linspace(1, 2, n)
+    d[:3] = [0.1, 0.2, 0.3]
+    a = np.diag(d)
+    info = quiver.eigsh(quiver.LinearOperator(a.shape, lambda X: a @ X), 2, which="SA",
+                        full_output=True)[2]
+    assert info.method == "chebyshev"
+    info = quiver.eigsh(a, 2, sigma=0.15, OPinv=lambda X: X / (d - 0.15)[:, None],
+                        full_output=True)[2]
+    assert info.method == "jd"
+    info = quiver.eigsh(a, 2, which="SA", preconditioner=lambda X: X / d[:, None],
+                        full_output=True)[2]
+    assert info.method == "lobpcg"
+    d = np.linspace(1, 2, 3001)
+    d[:3] = [0.1, 0.2, 0.3]
+    large = np.diag(d).astype("f")
+    w, _, info = quiver.eigsh(large, 2, which="SA", full_output=True)
+    np.testing.assert_allclose(w, [0.1, 0.2], atol=1e-5)
+    assert info.method == "chebyshev"
+
+
+@pytest.mark.parametrize("sigma", [0.3, -0.3])
+@pytest.mark.parametrize("role", ["OPinv", "preconditioner"])
+def test_buckling_uses_its_inverse(rng, sigma, role):
+    n = 80
+    a, m = random_definite(rng, n, "d"), random_definite(rng, n, "d")
+    everything = spectrum(a, m)
+    inverse = np.linalg.inv(a.toarray() - sigma * m.toarray())
+    calls = []
+
+    def solve(x):
+        calls.append(x.shape)
+        return inverse @ x
+
+    w, v, info = quiver.eigsh(a, 3, m, sigma=sigma, mode="buckling", method="jd", full_output=True,
+                              **{role: quiver.LinearOperator((n, n), solve)})
+    np.testing.assert_allclose(w, wanted(everything, 3, "LM", sigma, "buckling"), atol=1e-10)
+    assert abs(a @ v - (m @ v) * w).max() < 1e-9
+    _, _, without = quiver.eigsh(a, 3, m, sigma=sigma, mode="buckling", method="jd",
+                                 preconditioner="none", full_output=True)
+    assert calls and (role == "preconditioner" or info.iterations <= without.iterations)
+    with pytest.raises(ValueError, match="takes no name; give the inverse of A - sigma M as OPinv"):
+        quiver.eigsh(a, 3, m, sigma=sigma, mode="buckling", preconditioner="ic")
+
+
+@pytest.mark.parametrize("sigma", [0.3, -0.3])
+def test_buckling_without_convergence(sigma):
+    n = 400
+    a = sp.diags(np.linspace(1, 9, n)).tocsr()
+    mass = np.linspace(-2.001, 1, n)
+    m = sp.diags(mass).tocsr()
+    everything = np.linspace(1, 9, n) / mass
+    one = quiver.LinearOperator((n, n), lambda x: x)  # instead of a factorisation
+    with pytest.raises(quiver.NoConvergence) as caught:
+        quiver.eigsh(a, 6, m, sigma=sigma, mode="buckling", method="jd", maxiter=14,
+                     preconditioner=one)
+    error = caught.value
+    w, v, info = error.info.all_eigenvalues, error.info.all_eigenvectors, error.info
+    assert len(w) and np.all(np.diff(w) >= 0) and np.all(np.diff(error.eigenvalues) >= 0)
+    # The residuals are those of M x = x / w A x, and the converged pairs are eigenpairs.
+    residuals = np.linalg.norm(m @ v - (a @ v) / w, axis=0) / np.linalg.norm(v, axis=0)
+    np.testing.assert_allclose(residuals, info.residuals, atol=1e-12)
+    small = info.residuals <= info.tolerance * info.norm_estimate
+    np.testing.assert_array_equal(w[small], error.eigenvalues)
+    for value in error.eigenvalues:
+        assert abs(everything - value).min() < 1e-6
+
+
+def test_progress_of_a_window(monkeypatch):
+    """A window may hold any number of pairs: the bar has no total."""
+    import sys
+    import types
+
+    bars = []
+
+    class Bar:
+        def __init__(self, **_):
+            self.total, self.n = None, 0
+            bars.append(self)
+
+        def set_postfix_str(self, *_, **__):
+            pass
+
+        refresh = close = lambda self: None
+
+    monkeypatch.setitem(sys.modules, "tqdm", types.SimpleNamespace(tqdm=Bar))
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    a = sp.diags(np.linspace(0, 1, 300)).tocsr()
+    quiver.eigsh(a, window=(0.5, 0.53), method="filter", tol=1e-9, callback="progress")
+    quiver.eigsh(a, 3, which="LA", method="lanczos", callback="progress")
+    assert [bar.total for bar in bars] == [None, 3] and bars[0].n == 9
+    seen = []
+    quiver.eigsh(a, window=(0.5, 0.53), method="filter", tol=1e-9, callback=seen.append)
+    assert {event.wanted for event in seen} == {0}
+
+
+def test_a_sparse_matrix_is_on_one_device(rng):
+    a = quiver.SparseMatrix(random_hermitian(rng, 30, "d"))
+    x = np.ones((30, 2))
+    for device in ("cuda", "cuda:1", 0):
+        with pytest.raises(ValueError, match=f"device={device!r}, but the SparseMatrix is on the host"):
+            quiver.eigsh(a, 2, device=device)
+        with pytest.raises(ValueError, match="SparseMatrix is on the host: omit device"):
+            quiver.cg(a, x, device=device)
+    for call in (lambda: quiver.eigsh(a, 2, stream=7), lambda: quiver.spmm(a, x, stream=7),
+                 lambda: quiver.minres(a, x, stream=7)):
+        with pytest.raises(ValueError, match="stream: the SparseMatrix is in host memory"):
+            call()
+    assert len(quiver.eigsh(a, 2, device="cpu", return_eigenvectors=False)) == 2

@@ -219,3 +219,10 @@ def test_arrays_of_two_places_are_refused(rng):
     a = random_hermitian(rng, 30, "d")
     with pytest.raises(ValueError, match="device='cpu', but an array is on cuda"):
         quiver.eigsh(a, 2, v0=x, device="cpu")
+
+
+def test_a_sparse_matrix_stays_on_its_device(rng):
+    pytest.importorskip("cupy")
+    a = quiver.SparseMatrix(random_hermitian(rng, 30, "d"), device="cuda")
+    with pytest.raises(ValueError, match="device='cpu', but the SparseMatrix is on cuda:0"):
+        quiver.eigsh(a, 2, device="cpu")

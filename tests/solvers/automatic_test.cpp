@@ -16,6 +16,7 @@
 
 #include "blockvec/context.hpp"
 #include "kernels/column_ops.hpp"
+#include "kernels/dense_operator.hpp"
 #include "kernels/tsmttsm.hpp"
 #include "solvers/eigen/eigensolver.hpp"
 #include "solvers/eigen/shift_invert.hpp"
@@ -200,6 +201,47 @@ TEST(AutomaticRule, OperandsDecideWhatFollows) {
     EXPECT_EQ(chosen(constrained, Which::target).method, Method::dense);
 }
 
+/// A matrix whose products cost as much as those of a dense matrix.
+class DenseMatrix final : public DenseOperator<double> {
+  public:
+    explicit DenseMatrix(Operator<double>& a) : a_(a) {}
+    const RowMap& row_map() const override { return a_.row_map(); }
+    void apply(Context& ctx, BlockView<const double> x, BlockView<double> y) override {
+        a_.apply(ctx, x, y);
+    }
+
+  private:
+    Operator<double>& a_;
+};
+
+TEST(AutomaticRule, DenseMatricesGetADenseSolve) {
+    Context ctx = test::make_context();
+    for (const int n : {1025, 3000, 3001}) {
+        SparseMatrix<double> sparse = test::laplace3d<double>(ctx, n, 1, 1);
+        DenseMatrix a(sparse);
+        EigenProblem<double> problem{a};
+        const auto chosen = [&](Which which, int k = 4) {
+            return choose_method(ctx, problem, automatic(which, k));
+        };
+        const bool few = n <= 3000;
+        EXPECT_EQ(chosen(Which::smallest).method, few ? Method::dense : Method::chebyshev) << n;
+        EXPECT_EQ(chosen(Which::target).method, few ? Method::dense : Method::jacobi_davidson) << n;
+        EXPECT_EQ(chosen(Which::both_ends, n / 8 + 1).method, Method::dense) << n;
+        // A dense B beside a sparse A counts as well; a function does not.
+        EigenProblem<double> pencil{sparse};
+        pencil.b = &a;
+        const EigenOptions options = automatic(Which::smallest, 4);
+        EXPECT_EQ(choose_method(ctx, pencil, options).method, few ? Method::dense : Method::lobpcg)
+            << n;
+        problem.inverse = &sparse;
+        EXPECT_EQ(chosen(Which::target).method, Method::jacobi_davidson) << n;
+        EXPECT_EQ(chosen(Which::target).hand_over_after, few ? n * n / 1000 : 0) << n;
+        problem.inverse = nullptr;
+        problem.preconditioner = &sparse;
+        EXPECT_EQ(chosen(Which::smallest).method, Method::lobpcg) << n;
+    }
+}
+
 TEST(AutomaticRule, TheInteriorOfASparseMatrixIsFactorised) {
     Context ctx = test::make_context();
     EigenOptions target = automatic(Which::target, 4);
@@ -313,6 +355,23 @@ TEST(HandOver, ADenseSolveFollowsAnIterationThatStalls) {
               std::string::npos)
         << result.method_reason;
     expect_result(ctx, a, result, at_end(exact, Which::smallest, 3), 1);
+}
+
+/// A dense matrix with a useless inverse: the iteration stalls, and a dense solve follows.
+TEST(HandOver, ADenseMatrixWithAUselessInverse) {
+    Context ctx = test::make_context();
+    const int n = 1030;
+    SparseMatrix<double> sparse = beam<double>(ctx, n);
+    DenseMatrix a(sparse);
+    SparseMatrix<double> useless = test::diagonal<double>(ctx, std::vector<double>(n, 1.0));
+    EigenProblem<double> problem{a};
+    problem.inverse = &useless;
+    EigenOptions options = automatic(Which::target, 4);
+    options.target = 0;
+    const auto result = eigensolve(ctx, problem, options);
+    EXPECT_EQ(result.method, Method::dense);
+    EXPECT_EQ(result.method_reason.find("jd had not converged after "), 0U) << result.method_reason;
+    expect_result(ctx, a, result, at_end(beam_spectrum(n), Which::smallest, 4), 16);
 }
 
 /// Both ends with a constraint of the caller: a dense solve follows the iteration.

@@ -158,6 +158,7 @@ TEST(WindowFilter, ACallbackEndsTheDensityAndTheFilter) {
         options.window = Window{5.5, 5.500001};
         bool stopped = false;
         options.keep_going = [&](const IterationEvent& event) {
+            EXPECT_EQ(event.wanted, 0);
             stopped = stopped || event.stage == last;
             return !stopped;
         };

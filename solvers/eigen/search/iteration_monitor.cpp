@@ -11,8 +11,8 @@ namespace quiver {
 
 bool IterationMonitor::report(std::int64_t iteration, int converged, double residual,
                               const char* stage) {
-    const IterationEvent event{solver_,  iteration, converged, options_.k,
-                               residual, seconds(), stage};
+    const int wanted = options_.window ? 0 : options_.k;
+    const IterationEvent event{solver_, iteration, converged, wanted, residual, seconds(), stage};
     ctx_.emit(event);
     reported_ = event.seconds;
     if (!options_.keep_going && clock_ == nullptr) {
