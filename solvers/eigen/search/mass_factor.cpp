@@ -16,6 +16,7 @@
 #include "blockvec/small_matrix.hpp"
 #include "kernels/column_ops.hpp"
 #include "kernels/sparse/sparse_matrix.hpp"
+#include "solvers/eigen/search/scaled_problem.hpp"
 #include "solvers/eigen/search/scaled_residuals.hpp"
 #include "solvers/eigen/shift_invert/gathered_matrix.hpp"
 #include "solvers/orth/indefinite_error.hpp"
@@ -100,10 +101,11 @@ class SparseFactor final : public MassFactor<T> {
   public:
     using Wide = DoubleOf<T>;
 
-    SparseFactor(Context& ctx, Operator<T>& b, Method method) {
+    /// The factor of 2^-scaling B.
+    SparseFactor(Context& ctx, SparseMatrix<T>& b, int scaling, Method method) : scaling_(scaling) {
         CsrRows<Wide> rows =
             gather_rows<T>(ctx, b, (std::string(to_string(method)) + ": B").c_str());
-        this->exponent_ = scale_to_one(rows);
+        this->exponent_ = scale_to_one(rows) - scaling;
         ctx.comm().agree([&] { ldlt_.emplace(rows, nullptr, 0.0); });
         if (!ldlt_->complete()) {
             throw_indefinite_mass(method, 0, "a pivot of its factorisation");
@@ -137,10 +139,11 @@ class SparseFactor final : public MassFactor<T> {
             }
             const double pivot = pivots[static_cast<std::size_t>(places[i])];
             if (!(pivot > noise_units * static_cast<double>(epsilon_v<T>) * diagonal)) {
-                throw_indefinite_mass(method, std::ldexp(pivot, this->exponent_),
+                const int exponent = this->exponent_ + scaling_;
+                throw_indefinite_mass(method, std::ldexp(pivot, exponent),
                                       "the pivot of row " + std::to_string(i + 1) +
                                           ", whose diagonal entry is " +
-                                          number_text(std::ldexp(diagonal, this->exponent_)) + ",");
+                                          number_text(std::ldexp(diagonal, exponent)) + ",");
             }
         }
     }
@@ -153,6 +156,7 @@ class SparseFactor final : public MassFactor<T> {
         copy(ctx, std::as_const(rows).view(), y);
     }
 
+    int scaling_;
     std::optional<SparseLdlt<Wide>> ldlt_;
 };
 
@@ -192,13 +196,16 @@ Diagonal<T> diagonal_of(Context& ctx, const SparseMatrix<T>& b, Method method) {
 
 template <class T>
 std::unique_ptr<MassFactor<T>> factor_mass(Context& ctx, Operator<T>& b, Method method) {
-    const auto* const stored = dynamic_cast<const SparseMatrix<T>*>(&b);
+    const auto* const scaled = dynamic_cast<const ScaledOperator<T>*>(&b);
+    const int scaling = scaled == nullptr ? 0 : scaled->exponent();
+    auto* const stored =
+        dynamic_cast<SparseMatrix<T>*>(scaled == nullptr ? &b : &scaled->unscaled());
     if (stored == nullptr) {
         refuse(method, "B has no stored entries to factorise; " +
                            other_methods(method, "use lobpcg or jd, which only multiply with B"));
     }
     const RowMap& map = b.row_map();
-    const Diagonal<T> diagonal = diagonal_of(ctx, *stored, method);
+    Diagonal<T> diagonal = diagonal_of(ctx, *stored, method);
     if (diagonal.is_all) {
         double largest = 0;
         double least = std::numeric_limits<double>::infinity();
@@ -211,7 +218,11 @@ std::unique_ptr<MassFactor<T>> factor_mass(Context& ctx, Operator<T>& b, Method 
         if (!(least > 0)) {
             throw_indefinite_mass(method, least, "its least diagonal entry");
         }
-        return std::make_unique<DiagonalFactor<T>>(ctx, b, diagonal.entries, least, largest);
+        for (double& entry : diagonal.entries) {
+            entry = std::ldexp(entry, -scaling);
+        }
+        return std::make_unique<DiagonalFactor<T>>(
+            ctx, b, diagonal.entries, std::ldexp(least, -scaling), std::ldexp(largest, -scaling));
     }
     const std::string ends = "use lobpcg, jd or shift-invert";
     if (ctx.comm().size() > 1) {
@@ -224,7 +235,7 @@ std::unique_ptr<MassFactor<T>> factor_mass(Context& ctx, Operator<T>& b, Method 
                            std::to_string(most_ldlt_rows) + "; " +
                            other_methods(method, ends.c_str()));
     }
-    return std::make_unique<SparseFactor<T>>(ctx, b, method);
+    return std::make_unique<SparseFactor<T>>(ctx, *stored, scaling, method);
 }
 
 #define QUIVER_INSTANTIATE(T) \

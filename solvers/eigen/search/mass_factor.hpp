@@ -40,10 +40,10 @@ class MassFactor {
     double pivot_ratio_ = 1;
 };
 
-/// The factor of a stored B. If B is diagonal, G = B^(1/2), on any number of ranks and in any
-/// place. Otherwise one rank factorises on the host, in double precision and without threads: P B
-/// P^T = L D L^H, G = P^T L D^1/2 (SparseLdlt); products with blocks on a device then pass through
-/// host memory.
+/// The factor of a B that is a SparseMatrix or a ScaledOperator of one. If B is diagonal, G =
+/// B^(1/2), on any number of ranks and in any place. Otherwise one rank factorises on the host, in
+/// double precision and without threads: P B P^T = L D L^H, G = P^T L D^1/2 (SparseLdlt); products
+/// with blocks on a device then pass through host memory.
 ///
 /// Throws on all ranks: InputError for a B without stored entries, and for a B that is not diagonal
 /// on several ranks or with more than most_ldlt_rows rows; the message begins with the name of

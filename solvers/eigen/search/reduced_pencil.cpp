@@ -180,11 +180,15 @@ class ReducedPencil {
             options.window = Window{std::ldexp(options.window->low, factor_->exponent()),
                                     std::ldexp(options.window->high, factor_->exponent())};
         }
-        const double bound = norm_b_ * norm_c_;
-        const double share = norm_a_ < bound ? norm_a_ / bound : 1;
         options.tol =
-            std::max(asked_ * share, std::min(asked_, first_slack * attainable_tolerance<T>(0)));
+            std::max(safe_tolerance(), std::min(asked_, first_slack * attainable_tolerance<T>(0)));
         return options;
+    }
+
+    /// A tolerance of C with which every residual of the pencil meets the tolerance in force.
+    double safe_tolerance() const {
+        const double bound = norm_b_ * norm_c_;
+        return norm_a_ < bound ? asked_ * norm_a_ / bound : asked_;
     }
 
     /// X <- 2^(-e/2) G^-H Y, and the eigenvalues of the pencil.
@@ -235,21 +239,24 @@ class ReducedPencil {
             if (worst <= attainable_slack * attainable_tolerance<T>(0)) {
                 result.tolerance = worst;
             } else {
-                withdraw(result, too_large(worst, result.tolerance));
+                withdraw(result, "a residual of the pencil stays at " + number_text(worst, 2) +
+                                     " (||A|| + |lambda| ||B||), above the tolerance " +
+                                     number_text(result.tolerance, 2) + ": " + loss_of_digits());
             }
+        } else if (!result.converged && !result.interrupted &&
+                   safe_tolerance() < attainable_tolerance<T>(0)) {
+            result.message += "; " + loss_of_digits();
         }
         result.tolerance_raised = result.tolerance > options_.tol;
         const auto time = std::chrono::steady_clock::now() - begin_;
         result.seconds = std::chrono::duration<double>(time).count();
     }
 
-    std::string too_large(double worst, double tolerance) const {
-        return "a residual of the pencil stays at " + number_text(worst, 2) +
-               " (||A|| + |lambda| ||B||), above the tolerance " + number_text(tolerance, 2) +
-               ": the condition number of B is at least " + number_text(factor_->pivot_ratio(), 2) +
+    std::string loss_of_digits() const {
+        return "the condition number of B is at least " + number_text(factor_->pivot_ratio(), 2) +
                ", and " + to_string(method_) +
-               " solves with a factor of B, which loses digits; shift-invert" +
-               (options_.window ? " and dense do" : " and lobpcg do") + " not";
+               " solves with a factor of B, which loses digits; use " +
+               (options_.window ? "shift-invert or dense" : "shift-invert or lobpcg");
     }
 
     Context& ctx_;
