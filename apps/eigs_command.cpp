@@ -79,7 +79,8 @@ void add_task(CLI::App& eigs, EigsOptions& options) {
     eigs.add_option("MATRIX", options.matrix, matrix_argument)->required();
     eigs.add_option(
         "--mass", options.mass,
-        "Positive definite B of A x = lambda B x: a matrix like MATRIX, of the same size");
+        "Positive definite B of A x = lambda B x: a matrix like MATRIX, of the same size; lanczos, "
+        "chebyshev and filter take a diagonal B, or any on one rank");
     add_number(eigs, "-k", options.solver.k, "Number of eigenpairs");
     eigs.add_option("--window", options.window,
                     "LOW:HIGH: all eigenvalues in between, instead of -k and --which");

@@ -107,11 +107,6 @@ void set_task(EigsOptions& options) {
         }
         const Method method = options.solver.method;
         const bool factorises = method == Method::dense || method == Method::shift_invert;
-        if (options.mass_given && !factorises) {
-            throw InputError(
-                "--window: with --mass only by --method shift-invert, or dense for small matrices; "
-                "--method jd --which target:VALUE -k N finds the N nearest a value");
-        }
         if (method != Method::automatic && method != Method::filter && !factorises) {
             throw InputError(fmt::format(
                 "--method {}: a window needs filter, dense or shift-invert", options.method));
@@ -122,7 +117,7 @@ void set_task(EigsOptions& options) {
     }
 }
 
-/// True if the method accepts a preconditioner and a B, or is chosen automatically.
+/// True if the method accepts a preconditioner, or is chosen automatically.
 bool takes_preconditioner(const EigsOptions& options) {
     const Method method = options.solver.method;
     return method == Method::automatic || method == Method::lobpcg ||
@@ -166,12 +161,16 @@ void check_options(const EigsOptions& options) {
     if (solver.max_iterations < 1) {
         throw InputError(fmt::format("--max-iterations {}: at least 1", solver.max_iterations));
     }
-    const bool factorises = solver.method == Method::dense || solver.method == Method::shift_invert;
-    if (options.mass_given && !factorises && !takes_preconditioner(options)) {
-        throw InputError(
-            fmt::format("--mass: --method {} solves A x = lambda x only; lobpcg, jd, dense and "
-                        "shift-invert solve A x = lambda B x",
-                        options.method));
+    const Method method = solver.method;
+    const bool factors_mass =
+        method == Method::lanczos || method == Method::chebyshev || method == Method::filter;
+    if (options.mass_given && factors_mass &&
+        (options.checkpoint.asked() || options.faults.asked())) {
+        throw InputError(fmt::format(
+            "--mass: --method {} supports no --checkpoint, --resume, --abft or --inject with it; "
+            "{}",
+            options.method,
+            method == Method::filter ? "no method for a window does" : "lobpcg and jd do"));
     }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// All rows of a distributed matrix on one rank, for methods that factorise it there. Private to the
-// project.
+// The rows of a distributed matrix, read back: all on one rank, or scaled on their ranks. Private
+// to the project.
 #pragma once
 
 #include "blockvec/context.hpp"
@@ -13,5 +13,12 @@ namespace quiver {
 /// up to 2^24 for s and c.
 template <class T>
 CsrRows<T> rows_on_rank_0(Context& ctx, SparseMatrix<T>& a);
+
+/// This rank's rows of S A S with global columns; S is the diagonal matrix of `s`, a block of one
+/// column with real elements. Entries (i, j) and (j, i) of a Hermitian A remain conjugates of each
+/// other, bit by bit. Collective. Cost: two products with a column, one pass over the entries. Rows
+/// up to 2^24 for s and c on several ranks, as for rows_on_rank_0().
+template <class T>
+CsrRows<T> scaled_rows(Context& ctx, SparseMatrix<T>& a, BlockView<const T> s);
 
 }  // namespace quiver

@@ -12,7 +12,7 @@
 
 namespace quiver {
 
-/// The k smallest or largest eigenpairs of a Hermitian operator.
+/// The k smallest or largest eigenpairs of a Hermitian operator, or of A x = lambda B x.
 ///
 /// Search: a basis V of Krylov blocks, fully orthogonalised by block_gram_schmidt (also against the
 /// locked pairs), satisfies A V = V H + F R; Ritz pairs come from H. When the basis is full or all
@@ -20,7 +20,7 @@ namespace quiver {
 /// to the best Ritz vectors, followed by F (block version of Wu and Simon, SIAM J. Matrix Anal.
 /// Appl. 22 (2000) 602).
 /// Start vectors and constraints of the problem are used as EigenProblem documents. The
-/// preconditioner is ignored. A matrix B is an InputError, because its inverse would be needed.
+/// preconditioner is ignored. With a B = G G^H the operator is G^-1 A G^-H (EigenProblem::b).
 /// Refine: Rayleigh-Ritz on the locked pairs with fresh products; pairs above the tolerance are
 /// searched again.
 /// Verify: at least 2 fresh random columns, orthogonal to the locked pairs, start a search of the

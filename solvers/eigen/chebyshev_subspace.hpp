@@ -10,7 +10,7 @@
 
 namespace quiver {
 
-/// The k smallest or largest eigenpairs of a Hermitian operator.
+/// The k smallest or largest eigenpairs of a Hermitian operator, or of A x = lambda B x.
 ///
 /// Bounds: a short Lanczos run; its largest Ritz value and residual norm bound the far end.
 /// Sweep: X <- p(A) X by fused products, where p is a scaled Chebyshev polynomial that damps the
@@ -28,9 +28,9 @@ namespace quiver {
 ///
 /// A subspace that would span half the space or more spans all of it instead: one Rayleigh-Ritz
 /// step. Start vectors and constraints of the problem are used as EigenProblem documents. The
-/// preconditioner is ignored; a matrix B is an InputError. `block` is the number of columns that
-/// are filtered together (0: default_panel()). `iterations` of the result counts products with the
-/// active block.
+/// preconditioner is ignored. With a B = G G^H the operator is G^-1 A G^-H (EigenProblem::b).
+/// `block` is the number of columns that are filtered together (0: default_panel()). `iterations`
+/// of the result counts products with the active block.
 ///
 /// The operator must be Hermitian and its norm, unless 0, within NormRange: NumericalError if the
 /// projected matrix shows otherwise, or if a product holds NaN or infinity. Throws the errors of

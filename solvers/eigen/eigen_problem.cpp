@@ -79,21 +79,9 @@ void check_problem(const Context& ctx, const EigenProblem<T>& problem,
     });
 }
 
-template <class T>
-void require_standard(const EigenProblem<T>& problem, const char* solver) {
-    if (problem.b != nullptr) {
-        InputError error(
-            std::string(solver) +
-            ": A x = lambda B x would need the inverse of B; use lobpcg, which does not");
-        error.set_collective();
-        throw error;
-    }
-}
-
-#define QUIVER_INSTANTIATE(T)                                                                      \
-    template void check_problem(const Context&, const EigenProblem<T>&, const EigenOptions&);      \
-    template void require_equal_options(const Comm&, const EigenProblem<T>&, const EigenOptions&); \
-    template void require_standard(const EigenProblem<T>&, const char*);
+#define QUIVER_INSTANTIATE(T)                                                                 \
+    template void check_problem(const Context&, const EigenProblem<T>&, const EigenOptions&); \
+    template void require_equal_options(const Comm&, const EigenProblem<T>&, const EigenOptions&);
 QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
 #undef QUIVER_INSTANTIATE
 

@@ -19,6 +19,13 @@ template <class T>
 struct EigenProblem {
     Operator<T>& a;
     /// Hermitian positive definite; null means B = I.
+    ///
+    /// lobpcg() and jacobi_davidson() only multiply with B. block_lanczos(), chebyshev_subspace()
+    /// and window_filter() factorise B = G G^H and solve G^-1 A G^-H y = lambda y, x = G^-H y. They
+    /// take a SparseMatrix that is diagonal, or on one rank any with at most 50,000 rows, neither
+    /// checkpoint nor protection: else InputError. A B that is not positive definite is an
+    /// IndefiniteError. With any method a pair has converged when ||A x - lambda B x|| <= tol
+    /// (||A|| + |lambda| ||B||) ||x||.
     Operator<T>* b = nullptr;
     /// Hermitian positive definite, close to the inverse of A (or of A - sigma B near the wanted
     /// end). Each solver documents whether it ignores the preconditioner.
@@ -67,10 +74,5 @@ void check_problem(const Context& ctx, const EigenProblem<T>& problem, const Eig
 template <class T>
 void require_equal_options(const Comm& comm, const EigenProblem<T>& problem,
                            const EigenOptions& options);
-
-/// Called by solvers that would need the inverse of B. Throws InputError, identically on all ranks,
-/// if B is given; the message begins with `solver`.
-template <class T>
-void require_standard(const EigenProblem<T>& problem, const char* solver);
 
 }  // namespace quiver

@@ -21,6 +21,7 @@
 #include "solvers/eigen/lobpcg.hpp"
 #include "solvers/eigen/search/audited_solve.hpp"
 #include "solvers/eigen/search/both_ends.hpp"
+#include "solvers/eigen/search/reduced_pencil.hpp"
 #include "solvers/eigen/search/scaled_problem.hpp"
 #include "solvers/eigen/shift_invert.hpp"
 #include "solvers/eigen/shift_invert/factor_forecast.hpp"
@@ -188,7 +189,7 @@ MethodChoice choose_interior(Context& ctx, const EigenProblem<T>& problem,
         }
         const double pairs = likely_pairs(options, static_cast<double>(forecast.inside));
         const double work = forecast.solve_products(pairs, true);
-        // No method that iterates takes a window with a B.
+        // Of the methods that iterate, only the filter takes a window with a B, and not every B.
         const bool must = options.window && problem.b != nullptr;
         if (forecast.fits(pairs) && work < dense && (must || work <= cheap_products)) {
             return {Method::shift_invert, what + rows + ", " + forecast.words()};
@@ -327,6 +328,9 @@ EigenResult<T> solve_once(Context& ctx, const EigenProblem<T>& problem, const Ei
         return solve_scaled(ctx, problem, options, method, needed);
     }
     if (wants_both_ends(options.which) && (!selects || options.window)) {
+        if (problem.b != nullptr && reduces_pencil(method)) {
+            return solve_reduced<T>(ctx, problem, chosen, method, solve_both_ends<T>);
+        }
         return solve_both_ends(ctx, problem, chosen);
     }
     if (!selects && options.which == Which::smallest_magnitude) {

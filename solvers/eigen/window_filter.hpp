@@ -9,7 +9,9 @@
 
 namespace quiver {
 
-/// All eigenpairs with eigenvalues in options.window; `k` and `which` are ignored.
+/// All eigenpairs of a Hermitian operator, or of A x = lambda B x, with eigenvalues in
+/// options.window; `k` and `which` are ignored. With a B = G G^H the operator is G^-1 A G^-H
+/// (EigenProblem::b).
 ///
 /// Bounds of the spectrum: a short Lanczos run. Density of states: Chebyshev moments of random
 /// columns estimate how many eigenvalues the window and its surroundings hold, with a standard
@@ -27,11 +29,11 @@ namespace quiver {
 /// states. Eigenvalues closer to an end of the window than the tolerance times ||A|| may be counted
 /// on either side. An empty window is a result without pairs. `max_basis` limits the columns (0:
 /// only memory limits them): InputError, naming the number of columns that the window needs, if the
-/// limit is too small. The preconditioner is ignored; a matrix B is an InputError. Throws the
-/// errors of check_problem() and check_options(), NumericalError as chebyshev_subspace().
-/// Collective. Cost of a sweep of degree d with m columns: d products and d more passes with m
-/// columns, then as chebyshev_subspace(). Source: Pieper, Kreutzer, Alvermann, Galgon, Fehske,
-/// Hager, Lang, Wellein, J. Comput. Phys. 325 (2016) 226.
+/// limit is too small. The preconditioner is ignored. Throws the errors of check_problem() and
+/// check_options(), NumericalError as chebyshev_subspace(). Collective. Cost of a sweep of degree d
+/// with m columns: d products and d more passes with m columns, then as chebyshev_subspace().
+/// Source: Pieper, Kreutzer, Alvermann, Galgon, Fehske, Hager, Lang, Wellein, J. Comput. Phys. 325
+/// (2016) 226.
 template <class T>
 EigenResult<T> window_filter(Context& ctx, const EigenProblem<T>& problem,
                              const EigenOptions& options);

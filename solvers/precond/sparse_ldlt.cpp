@@ -82,6 +82,85 @@ void subtract_product(W factor, const W* from, int count, W* to) {
     }
 }
 
+/// The rows of a block, contiguous and in double precision.
+template <class W>
+struct WideRows {
+    WideRows(int cols, std::int64_t rows)
+        : width(cols), values(static_cast<std::size_t>(rows) * static_cast<std::size_t>(cols)) {}
+
+    W* row(int i) {
+        return values.data() + static_cast<std::size_t>(i) * static_cast<std::size_t>(width);
+    }
+    /// Row places[i] <- row i of X; null: row i.
+    template <class T>
+    void load(BlockView<T> x, const int* places) {
+        for (int i = 0; i < static_cast<int>(x.rows); ++i) {
+            W* const to = row(places == nullptr ? i : places[i]);
+            for (int c = 0; c < width; ++c) {
+                to[c] = static_cast<W>(x.data[i * x.ld + c]);
+            }
+        }
+    }
+    /// Row i of X <- row places[i]; null: row i.
+    template <class T>
+    void store(BlockView<T> x, const int* places) {
+        for (int i = 0; i < static_cast<int>(x.rows); ++i) {
+            const W* const from = row(places == nullptr ? i : places[i]);
+            for (int c = 0; c < width; ++c) {
+                x.data[i * x.ld + c] = static_cast<T>(from[c]);
+            }
+        }
+    }
+    /// Divides row i by the real number divisors[i].
+    template <class Divisors>
+    void divide(const Divisors& divisors) {
+        for (int i = 0; i < static_cast<int>(divisors.size()); ++i) {
+            const double divisor = std::real(divisors[i]);
+            for (int c = 0; c < width; ++c) {
+                row(i)[c] /= divisor;
+            }
+        }
+    }
+
+    int width;
+    std::vector<W> values;
+};
+
+// In the following functions `lower` is L without its unit diagonal, by columns.
+
+/// Y <- L^-1 Y.
+template <class W>
+void solve_with_lower(const Eigen::SparseMatrix<W>& lower, WideRows<W>& y) {
+    for (int j = 0; j < static_cast<int>(lower.cols()); ++j) {
+        const W* const from = y.row(j);
+        for (int e = lower.outerIndexPtr()[j]; e < lower.outerIndexPtr()[j + 1]; ++e) {
+            subtract_product(lower.valuePtr()[e], from, y.width, y.row(lower.innerIndexPtr()[e]));
+        }
+    }
+}
+
+/// Y <- L^-H Y.
+template <class W>
+void solve_with_upper(const Eigen::SparseMatrix<W>& lower, WideRows<W>& y) {
+    for (int j = static_cast<int>(lower.cols()) - 1; j >= 0; --j) {
+        for (int e = lower.outerIndexPtr()[j]; e < lower.outerIndexPtr()[j + 1]; ++e) {
+            subtract_product(conjugate(lower.valuePtr()[e]), y.row(lower.innerIndexPtr()[e]),
+                             y.width, y.row(j));
+        }
+    }
+}
+
+/// Y <- L^H Y.
+template <class W>
+void multiply_by_upper(const Eigen::SparseMatrix<W>& lower, WideRows<W>& y) {
+    for (int j = 0; j < static_cast<int>(lower.cols()); ++j) {
+        for (int e = lower.outerIndexPtr()[j]; e < lower.outerIndexPtr()[j + 1]; ++e) {
+            subtract_product(-conjugate(lower.valuePtr()[e]), y.row(lower.innerIndexPtr()[e]),
+                             y.width, y.row(j));
+        }
+    }
+}
+
 }  // namespace
 
 template <class T>
@@ -155,42 +234,41 @@ std::vector<std::int64_t> SparseLdlt<T>::places() const {
 
 template <class T>
 void SparseLdlt<T>::solve(BlockView<T> x) const {
-    const auto& lower = data_->factor.matrixL().nestedExpression();  // by columns, strictly lower
-    const auto& pivot = data_->factor.vectorD();
-    const auto& place = data_->factor.permutationP().indices();
-    const int n = static_cast<int>(map_.local_rows());
-    const int width = x.cols;
-    std::vector<Wide<T>> y(static_cast<std::size_t>(n) * static_cast<std::size_t>(width));
-    const auto row = [&](int i) {
-        return y.data() + static_cast<std::size_t>(i) * static_cast<std::size_t>(width);
-    };
-    for (int i = 0; i < n; ++i) {
-        for (int c = 0; c < width; ++c) {
-            row(place[i])[c] = static_cast<Wide<T>>(x.data[i * x.ld + c]);
-        }
-    }
-    // L^-1, D^-1, L^-H
-    for (int j = 0; j < n; ++j) {
-        const Wide<T>* const from = row(j);
-        for (int e = lower.outerIndexPtr()[j]; e < lower.outerIndexPtr()[j + 1]; ++e) {
-            subtract_product(lower.valuePtr()[e], from, width, row(lower.innerIndexPtr()[e]));
-        }
-    }
-    for (int j = n - 1; j >= 0; --j) {
-        Wide<T>* const to = row(j);
-        for (int c = 0; c < width; ++c) {
-            to[c] /= std::real(pivot[j]);
-        }
-        for (int e = lower.outerIndexPtr()[j]; e < lower.outerIndexPtr()[j + 1]; ++e) {
-            subtract_product(conjugate(lower.valuePtr()[e]), row(lower.innerIndexPtr()[e]), width,
-                             to);
-        }
-    }
-    for (int i = 0; i < n; ++i) {
-        for (int c = 0; c < width; ++c) {
-            x.data[i * x.ld + c] = static_cast<T>(row(place[i])[c]);
-        }
-    }
+    const auto& lower = data_->factor.matrixL().nestedExpression();
+    const int* const places = data_->factor.permutationP().indices().data();
+    WideRows<Wide<T>> y(x.cols, map_.local_rows());
+    y.load(x, places);
+    solve_with_lower(lower, y);
+    y.divide(data_->factor.vectorD());
+    solve_with_upper(lower, y);
+    y.store(x, places);
+}
+
+template <class T>
+void SparseLdlt<T>::solve_lower_half(BlockView<T> x) const {
+    WideRows<Wide<T>> y(x.cols, map_.local_rows());
+    y.load(x, data_->factor.permutationP().indices().data());
+    solve_with_lower(data_->factor.matrixL().nestedExpression(), y);
+    y.divide(data_->factor.vectorD().cwiseSqrt());
+    y.store(x, nullptr);
+}
+
+template <class T>
+void SparseLdlt<T>::solve_upper_half(BlockView<T> x) const {
+    WideRows<Wide<T>> y(x.cols, map_.local_rows());
+    y.load(x, nullptr);
+    y.divide(data_->factor.vectorD().cwiseSqrt());
+    solve_with_upper(data_->factor.matrixL().nestedExpression(), y);
+    y.store(x, data_->factor.permutationP().indices().data());
+}
+
+template <class T>
+void SparseLdlt<T>::multiply_upper_half(BlockView<T> x) const {
+    WideRows<Wide<T>> y(x.cols, map_.local_rows());
+    y.load(x, data_->factor.permutationP().indices().data());
+    multiply_by_upper(data_->factor.matrixL().nestedExpression(), y);
+    y.divide(data_->factor.vectorD().cwiseSqrt().cwiseInverse());
+    y.store(x, nullptr);
 }
 
 template <class T>

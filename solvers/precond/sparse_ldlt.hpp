@@ -48,6 +48,16 @@ class SparseLdlt {
     /// communication. Cost: a pass over L for each of two triangular solves, on one thread.
     void solve(BlockView<T> x) const;
 
+    // The halves of the solution, for positive D: A - shift B = G G^H with G = P^T L D^1/2. X is in
+    // host memory with this rank's rows. No communication. Cost: a pass over L on one thread.
+
+    /// X <- G^-1 X.
+    void solve_lower_half(BlockView<T> x) const;
+    /// X <- G^-H X.
+    void solve_upper_half(BlockView<T> x) const;
+    /// X <- G^H X.
+    void multiply_upper_half(BlockView<T> x) const;
+
   private:
     struct Data;
     RowMap map_;

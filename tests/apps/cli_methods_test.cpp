@@ -334,7 +334,8 @@ TEST(Misuse, WindowsAndMethods) {
     refuses("--window 1:x", "two numbers LOW:HIGH");
     refuses("--window nan:1", "two numbers LOW:HIGH");
     refuses("--window 1:2 -k 3", "omit -k and --which");
-    refuses("--window 1:2 --mass gen:laplace1d,nx=30", "--window: with --mass only by");
+    refuses("--window 1:2 --mass gen:laplace1d,nx=30 --method filter --checkpoint kept",
+            "--mass: --method filter supports no --checkpoint");
     refuses("--window 1:2 --which largest", "omit -k and --which");
     refuses("--window 1:2 --method lanczos", "a window needs filter");
     refuses("--method filter", "needs a --window LOW:HIGH");

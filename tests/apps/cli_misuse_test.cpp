@@ -145,6 +145,11 @@ std::vector<Row> file_rows(const Folder& folder) {
     pencil("indefinite mass matrix for Jacobi-Davidson", indefinite, "jd",
            "block Gram-Schmidt: B is not positive definite: <w, B w> = -");
     pencil("indefinite B, dense", indefinite, "auto", "dense: B is not positive definite");
+    pencil("indefinite mass matrix for block Lanczos", indefinite, "lanczos",
+           "lanczos: B is not positive definite: its least diagonal entry is -0.001; a positive "
+           "definite matrix is wanted");
+    pencil("singular mass matrix for the Chebyshev subspace", "4\n1 1 1\n2 2 1\n3 3 1\n2 1 1\n",
+           "chebyshev", "chebyshev: B is not positive definite: a pivot of its factorisation is 0");
     pencil("negative mass matrix", "3\n1 1 -1e-9\n2 2 -1e-9\n3 3 -1e-9\n", "lobpcg",
            "inner product: B is not positive definite: x^H B x = -1e-09 for a unit vector x; a "
            "positive definite matrix is wanted");
@@ -226,8 +231,10 @@ std::vector<Row> option_rows() {
     add("mass matrix missing", "eigs " + matrix + " --mass none.mtx", "none.mtx: there is no such");
     add("mass matrix not symmetric", "eigs gen:laplace1d,nx=64 --mass gen:matpde,n=8",
         "gen:matpde,n=8: the matrix is not symmetric");
-    add("mass matrix for block Lanczos", "eigs " + matrix + " --method lanczos --mass " + matrix,
-        "--mass: --method lanczos solves A x = lambda x only");
+    add("mass matrix and checksums for block Lanczos",
+        "eigs " + matrix + " --method lanczos --abft detect --mass " + matrix,
+        "--mass: --method lanczos supports no --checkpoint, --resume, --abft or --inject with it; "
+        "lobpcg and jd do");
     add("preconditioner that is unknown", "eigs " + matrix + " --precond magic",
         "preconditioner 'magic' is unknown: none, jacobi");
     add("preconditioner for block Lanczos", "eigs " + matrix + " --method lanczos --precond ic",

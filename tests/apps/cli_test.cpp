@@ -83,11 +83,13 @@ TEST(Eigs, SolvesAPencil) {
     }
     const Folder folder;
     const std::string problem =
-        folder.write("a.mtx", stiffness) + " -k 4 --mass " + folder.write("b.mtx", mass);
-    const std::pair<int, std::string> runs[] = {
-        {1, "lobpcg"}, {2, "lobpcg"}, {3, "lobpcg"}, {2, "dense"}};
+        folder.write("a.mtx", stiffness) + " --mass " + folder.write("b.mtx", mass);
+    const std::pair<int, std::string> runs[] = {{1, "lobpcg"}, {2, "lobpcg"},  {3, "lobpcg"},
+                                                {2, "dense"},  {2, "lanczos"}, {1, "chebyshev"},
+                                                {2, "filter"}};
     for (const auto& [ranks, method] : runs) {
-        const EigsOutcome outcome = run_eigs(problem + " --method " + method, ranks);
+        const std::string wanted = method == "filter" ? " --window 0.5:20" : " -k 4";
+        const EigsOutcome outcome = run_eigs(problem + wanted + " --method " + method, ranks);
         ASSERT_EQ(outcome.status, 0) << outcome.out << outcome.err;
         EXPECT_EQ(outcome.json["method"], method);
         EXPECT_NE(outcome.out.find("||A x - lambda B x||"), std::string::npos) << outcome.out;

@@ -222,6 +222,21 @@ TEST_F(CInterface, SolvesNearATargetByAnInverse) {
     }
 }
 
+TEST_F(CInterface, SolvesAnEndWithAMassMatrixThatIsFactorised) {
+    const auto a = tridiagonal(200, 2, -1);
+    const auto b = tridiagonal(200, 2, 0);
+    quiver_eigen_options options = eigen_options(3);
+    options.method = QUIVER_LANCZOS;
+    options.mass = b.get();
+    const auto result = solve(a.get(), options);
+    const quiver_eigen_info info = info_of(result);
+    ASSERT_EQ(info.count, 3);
+    EXPECT_EQ(info.method, QUIVER_LANCZOS);
+    for (int j = 0; j < 3; ++j) {
+        EXPECT_NEAR(info.values[j], exact(200, 2, -1, j) / 2, 4e-10);
+    }
+}
+
 TEST_F(CInterface, FindsAWindowWithPreconditionerOptionsAndChecksums) {
     const int n = 300;
     const auto a = tridiagonal(n, 2, -1);

@@ -427,10 +427,23 @@ def test_without_a_factorisation_the_message_names_the_cure(rng):
                      method="jd")
 
 
+@pytest.mark.parametrize("char", "fdFD")
+@pytest.mark.parametrize("method", ("lanczos", "chebyshev"))
+def test_a_mass_matrix_that_the_method_factorises(rng, char, method):
+    a = random_hermitian(rng, 90, char)
+    for m in (random_definite(rng, 90, char), sp.diags(np.linspace(0.5, 2, 90)).tocsr().astype(char)):
+        exact = scipy.linalg.eigh(a.toarray().astype("D"), m.toarray().astype("D"), eigvals_only=True)
+        w, x = quiver.eigsh(a, 4, M=m, which="SA", method=method)
+        tolerance = (1e-9 if char in "dD" else 3e-5) * abs(exact).max()
+        np.testing.assert_allclose(w, exact[:4], rtol=0, atol=tolerance)
+        np.testing.assert_allclose(x.conj().T @ (m @ x), np.eye(4), atol=100 * np.finfo(char).eps)
+
+
 def test_an_indefinite_mass_matrix_is_refused(rng):
     a = random_hermitian(rng, 60, "d")
-    with pytest.raises((ValueError, quiver.Error), match="positive definite"):
-        quiver.eigsh(a, 2, M=sp.diags(np.linspace(-1, 1, 60)), which="SA")
+    for method in ("auto", "lanczos"):
+        with pytest.raises((ValueError, quiver.Error), match="positive definite"):
+            quiver.eigsh(a, 2, M=sp.diags(np.linspace(-1, 1, 60)), which="SA", method=method)
 
 
 # Reports of copies that other libraries miss, reproduced from their descriptions.

@@ -29,42 +29,8 @@ namespace {
 
 using test::as_oracle;
 using test::DenseRows;
+using test::random_matrix;
 using test::stored;
-
-template <class T>
-T random_scalar(std::mt19937_64& random) {
-    std::uniform_real_distribution<double> uniform(-1, 1);
-    const double real = uniform(random);
-    if constexpr (is_complex_v<T>) {
-        return T(static_cast<real_t<T>>(real), static_cast<real_t<T>>(uniform(random)));
-    } else {
-        return static_cast<T>(real);
-    }
-}
-
-/// A Hermitian matrix with `per_row` random entries left of the diagonal; positive definite if
-/// `dominant`.
-template <class T>
-DenseRows<T> random_matrix(std::mt19937_64& random, int n, int per_row, bool dominant) {
-    const auto size = static_cast<std::size_t>(n);
-    DenseRows<T> a(size, std::vector<T>(size));
-    for (std::size_t i = 0; i < size; ++i) {
-        a[i][i] = T(static_cast<real_t<T>>(std::real(random_scalar<T>(random))));
-        for (int e = 0; e < per_row && i > 0; ++e) {
-            const std::size_t j = random() % i;
-            a[i][j] = random_scalar<T>(random);
-            a[j][i] = conjugate(a[i][j]);
-        }
-    }
-    for (std::size_t i = 0; i < size && dominant; ++i) {
-        real_t<T> sum = 1;
-        for (std::size_t j = 0; j < size; ++j) {
-            sum += j == i ? 0 : std::abs(a[i][j]);
-        }
-        a[i][i] = T(sum);
-    }
-    return a;
-}
 
 /// The key by which eigenvalues are selected: those with the smallest keys are wanted.
 double unwanted(double value, const EigenOptions& options) {

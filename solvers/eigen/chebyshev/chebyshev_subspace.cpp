@@ -12,6 +12,7 @@
 #include "solvers/eigen/chebyshev/ritz_block.hpp"
 #include "solvers/eigen/lanczos/lanczos_basis.hpp"
 #include "solvers/eigen/lanczos/short_lanczos.hpp"
+#include "solvers/eigen/search/reduced_pencil.hpp"
 #include "solvers/eigen/search/verified_search.hpp"
 
 namespace quiver {
@@ -57,8 +58,7 @@ template <class T>
 class ChebyshevSubspace : public VerifiedSearch<T> {
   public:
     ChebyshevSubspace(Context& ctx, const EigenProblem<T>& problem, const EigenOptions& options)
-        : VerifiedSearch<T>(ctx, problem, options,
-                            {Method::chebyshev, "block products", "Chebyshev subspace iteration"}),
+        : VerifiedSearch<T>(ctx, problem, options, {Method::chebyshev, "block products"}),
           k_(options.k),
           width_(subspace_width(options, this->dimensions())),
           block_(ctx, problem, options.which, options.seed,
@@ -444,6 +444,9 @@ class ChebyshevSubspace : public VerifiedSearch<T> {
 template <class T>
 EigenResult<T> chebyshev_subspace(Context& ctx, const EigenProblem<T>& problem,
                                   const EigenOptions& options) {
+    if (problem.b != nullptr) {
+        return solve_reduced<T>(ctx, problem, options, Method::chebyshev, chebyshev_subspace<T>);
+    }
     return verified_search<ChebyshevSubspace>(ctx, problem, options);
 }
 

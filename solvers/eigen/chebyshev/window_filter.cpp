@@ -16,6 +16,7 @@
 #include "solvers/eigen/chebyshev/ritz_block.hpp"
 #include "solvers/eigen/chebyshev/window_series.hpp"
 #include "solvers/eigen/lanczos/lanczos_basis.hpp"
+#include "solvers/eigen/search/reduced_pencil.hpp"
 #include "solvers/eigen/search/verified_search.hpp"
 
 namespace quiver {
@@ -45,8 +46,7 @@ template <class T>
 class WindowFilter : public VerifiedSearch<T> {
   public:
     WindowFilter(Context& ctx, const EigenProblem<T>& problem, const EigenOptions& options)
-        : VerifiedSearch<T>(ctx, problem, options,
-                            {Method::filter, "sweeps", "Chebyshev filter diagonalisation"}) {
+        : VerifiedSearch<T>(ctx, problem, options, {Method::filter, "sweeps"}) {
         if (!options.window) {
             InputError error("Chebyshev filter diagonalisation: no window is given");
             error.set_collective();
@@ -381,6 +381,9 @@ class WindowFilter : public VerifiedSearch<T> {
 template <class T>
 EigenResult<T> window_filter(Context& ctx, const EigenProblem<T>& problem,
                              const EigenOptions& options) {
+    if (problem.b != nullptr) {
+        return solve_reduced<T>(ctx, problem, options, Method::filter, window_filter<T>);
+    }
     return verified_search<WindowFilter>(ctx, problem, options);
 }
 

@@ -7,6 +7,7 @@
 
 #include "blockvec/scalar_list.hpp"
 #include "solvers/eigen/lanczos/lanczos_basis.hpp"
+#include "solvers/eigen/search/reduced_pencil.hpp"
 #include "solvers/eigen/search/verified_search.hpp"
 
 namespace quiver {
@@ -41,8 +42,7 @@ class BlockLanczos : public VerifiedSearch<T> {
   public:
     BlockLanczos(Context& ctx, const EigenProblem<T>& problem, const EigenOptions& options,
                  const Candidates<T>& candidates = {})
-        : VerifiedSearch<T>(ctx, problem, options,
-                            {Method::lanczos, "block steps", "block Lanczos"}),
+        : VerifiedSearch<T>(ctx, problem, options, {Method::lanczos, "block steps"}),
           k_(options.k),
           block_(step_width(options)),
           max_search_(search_width(options, block_, this->dimensions())),
@@ -189,6 +189,13 @@ class BlockLanczos : public VerifiedSearch<T> {
 template <class T>
 EigenResult<T> block_lanczos(Context& ctx, const EigenProblem<T>& problem,
                              const EigenOptions& options) {
+    if (problem.b != nullptr) {
+        const auto solve = [](Context& on, const EigenProblem<T>& standard,
+                              const EigenOptions& asked) {
+            return block_lanczos<T>(on, standard, asked);
+        };
+        return solve_reduced<T>(ctx, problem, options, Method::lanczos, solve);
+    }
     return verified_search<BlockLanczos>(ctx, problem, options);
 }
 

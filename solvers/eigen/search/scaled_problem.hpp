@@ -24,6 +24,8 @@ class ScaledOperator final : public Operator<T> {
     void prepare(Context& ctx, std::span<const int> widths, bool dots) override {
         a_.prepare(ctx, widths, dots);
     }
+    Operator<T>& unscaled() const { return a_; }
+    int exponent() const { return exponent_; }
 
   private:
     Operator<T>& a_;

@@ -21,9 +21,6 @@ VerifiedSearch<T>::VerifiedSearch(Context& ctx, const EigenProblem<T>& problem,
       monitor_(ctx, options_, to_string(description.method), problem.checkpoint),
       tolerance_(attainable_tolerance<T>(options.tol)) {
     check_problem(ctx, problem, options);
-    if (description.standard_only != nullptr) {
-        require_standard(problem, description.standard_only);
-    }
     check_options(options, dimensions_);
 }
 

@@ -53,8 +53,6 @@ class VerifiedSearch {
         Method method;
         /// The unit of iterations(), such as "block products".
         const char* unit;
-        /// The name in the error for a B that the method cannot use; null if it can.
-        const char* standard_only = nullptr;
     };
 
     VerifiedSearch(const VerifiedSearch&) = delete;

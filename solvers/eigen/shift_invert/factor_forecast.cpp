@@ -125,9 +125,9 @@ FactorForecast forecast_factorisation(Context& ctx, const EigenProblem<T>& probl
     using Wide = DoubleOf<T>;
     std::optional<CsrRows<Wide>> b;
     if (problem.b != nullptr) {
-        b = gather_rows<T>(ctx, *problem.b, "B");
+        b = gather_rows<T>(ctx, *problem.b, "shift-invert: B");
     }
-    const CsrRows<Wide> a = gather_rows<T>(ctx, problem.a, "A");
+    const CsrRows<Wide> a = gather_rows<T>(ctx, problem.a, "shift-invert: A");
     const bool uses_mumps = mumps_is_available(ctx.comm());
     FactorForecast forecast;
     ctx.comm().agree([&] {

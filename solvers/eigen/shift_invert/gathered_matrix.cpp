@@ -18,7 +18,7 @@ CsrRows<DoubleOf<T>> gather_rows(Context& ctx, Operator<T>& a, const char* name)
     using Wide = DoubleOf<T>;
     auto* const stored = dynamic_cast<SparseMatrix<T>*>(&a);
     if (stored == nullptr) {
-        InputError error(std::string("shift-invert: ") + name +
+        InputError error(std::string(name) +
                          " has no stored entries to factorise; use a method that iterates");
         error.set_collective();
         throw error;
@@ -46,7 +46,7 @@ CsrRows<DoubleOf<T>> gather_rows(Context& ctx, Operator<T>& a, const char* name)
             largest = std::max(largest, static_cast<double>(std::abs(value)));
         }
         if (hermitian_defect(rows) > 100 * static_cast<double>(epsilon_v<T>) * largest) {
-            throw NumericalError(std::string("shift-invert: ") + name + " is not Hermitian");
+            throw NumericalError(std::string(name) + " is not Hermitian");
         }
     });
     return rows;

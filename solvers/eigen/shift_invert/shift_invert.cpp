@@ -104,8 +104,8 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
         const std::optional<CsrRows<Wide>> b =
             this->problem().b == nullptr
                 ? std::nullopt
-                : std::optional(gather_rows<T>(this->ctx(), *this->problem().b, "B"));
-        CsrRows<Wide> a = gather_rows<T>(this->ctx(), this->problem().a, "A");
+                : std::optional(gather_rows<T>(this->ctx(), *this->problem().b, "shift-invert: B"));
+        CsrRows<Wide> a = gather_rows<T>(this->ctx(), this->problem().a, "shift-invert: A");
         prepare_factorisation(a, b ? &*b : nullptr);
         std::exception_ptr failure;
         if (is_root()) {
