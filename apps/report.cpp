@@ -87,6 +87,15 @@ std::string window_line(const EigsReport& report) {
                      found, report.expected_count, report.expected_error);
 }
 
+/// Which eigenvalues the result omits although they rank with its last one.
+const char* cut_words(const EigsReport& report) {
+    return report.which.starts_with("target:") || report.which == "smallest-magnitude"
+               ? "further eigenvalues are as near to the target as the farthest one"
+           : report.which == "largest-magnitude"
+               ? "further eigenvalues have the last one's magnitude"
+               : "the last eigenvalue has further copies";
+}
+
 }  // namespace
 
 std::string to_table(const EigsReport& report, bool verbose) {
@@ -96,7 +105,8 @@ std::string to_table(const EigsReport& report, bool verbose) {
         text += fmt::format("mass        {}\n", report.mass);
     }
     if (report.preconditioner != "none") {
-        text += fmt::format("precond     {}\n", report.preconditioner);
+        text += fmt::format("precond     {}{}\n", report.preconditioner,
+                            report.method == "dense" ? " (not used by dense)" : "");
     }
     const std::string wanted =
         report.window ? fmt::format("all in [{}, {}]", report.window->low, report.window->high)
@@ -144,7 +154,7 @@ std::string to_table(const EigsReport& report, bool verbose) {
     text += fmt::format("\nnorm        {} is about {:.6g}", scale, report.norm_estimate);
     text += fmt::format("\nconverged   {}, multiplicity {}{}\n", report.converged ? "yes" : "NO",
                         report.verified ? "verified" : "UNVERIFIED",
-                        report.cluster_cut ? ", the last eigenvalue has further copies" : "");
+                        report.cluster_cut ? std::string(", ") + cut_words(report) : "");
     text += digits_line(report);
     if (report.window) {
         text += window_line(report);

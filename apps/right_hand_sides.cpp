@@ -25,8 +25,10 @@ RightHandSides inspect_right_hand_sides(const Comm& comm, const std::string& fil
     RightHandSides sides;
     comm.agree([&] {
         if (file.empty() == made.empty()) {
-            throw InputError(
-                "solve: give either a file of right-hand sides, or --rhs ones or random:N");
+            throw InputError(file.empty() ? "solve: no right-hand sides: give a file, or --rhs "
+                                            "ones or random:N"
+                                          : "solve: right-hand sides from " + file +
+                                                " and from --rhs " + made + ": omit one of them");
         }
     });
     if (!file.empty()) {
