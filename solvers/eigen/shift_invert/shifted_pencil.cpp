@@ -166,15 +166,18 @@ template <class W>
 ShiftedFactor<W> ShiftedPencil<W>::factor(double sigma) {
     ShiftedFactor<W> best;
     ShiftedFactor<W> last;
-    best.error = std::numeric_limits<double>::infinity();
+    bool is_clear = false;  // of `best`: it has not moved, or farther than its error
+    const double unit = rounding_unit * scale(sigma);
     for (const double units : move_units) {
-        const double move = units * rounding_unit * scale(sigma) / norm_b_;
-        last = try_factor(sigma + move);
-        if (last.complete && (!best.complete || last.error < best.error)) {
+        last = try_factor(sigma + units * unit / norm_b_);
+        const bool clear =
+            std::isfinite(last.error) && (units == 0 || last.error < std::abs(units) * unit);
+        if (last.complete && (!best.complete || (clear && !is_clear) ||
+                              (clear == is_clear && last.error < best.error))) {
             best = last;
+            is_clear = clear;
         }
-        if (std::isfinite(best.error) &&
-            best.backward <= good_units * rounding_unit * scale(sigma)) {
+        if (is_clear && best.backward <= good_units * unit) {
             break;
         }
     }

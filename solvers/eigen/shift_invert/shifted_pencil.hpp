@@ -53,7 +53,8 @@ class ShiftedPencil {
 
     /// Factorises A - sigma B. If a pivot is so small that digits are lost, sigma moves by 1e4, 1e6
     /// or 1e8 units of rounding of scale(sigma) / ||B|| in either direction, until the factors are
-    /// good; otherwise the best attempt is taken.
+    /// good and their error is smaller than the move, so that (with B = I) an eigenvalue at the
+    /// requested shift does not spoil the count; otherwise the best attempt is taken.
     ShiftedFactor<W> factor(double sigma);
     /// Y = (A - sigma B)^-1 X with the factors of the last call of factor(), which returned
     /// `factor`; one step of iterative refinement follows if they have lost digits. X and Y do not
