@@ -349,8 +349,14 @@ class AutomaticSolve {
             first.hand_over_after > 0 && first.hand_over_after < options_.max_iterations;
         attempt(first.method, limited ? first.hand_over_after : options_.max_iterations);
         const bool stops = result_.iterations >= options_.max_iterations;
-        if (!is_done() && first.method == Method::shift_invert && !stops) {
+        if (!refusal_.empty()) {
+            replace_refused();
+        } else if (!is_done() && first.method == Method::shift_invert && !stops) {
             replace_factorisation();
+        } else if (!is_done() && first.method == Method::dense && problem_.b != nullptr &&
+                   can_factorise(ctx_, problem_)) {
+            hand_over(Method::shift_invert, options_.max_iterations,
+                      "a factorisation of A - sigma B needs no inverse of an ill-conditioned B");
         } else if (!is_done() && limited) {
             replace_iteration();
         }
@@ -363,7 +369,8 @@ class AutomaticSolve {
 
     /// Solves by `method`, beginning with the vectors found so far. The work of all attempts is
     /// added. An attempt that does not converge and finds fewer pairs leaves the previous pairs as
-    /// the result.
+    /// the result. If the method takes no B that is singular to rounding but shift_invert() can,
+    /// the attempt leaves the previous result and the method's message in refusal_.
     void attempt(Method method, std::int64_t most) {
         EigenOptions options = options_;
         options.max_iterations = most;
@@ -371,7 +378,19 @@ class AutomaticSolve {
         if (result_.vectors.width() > 0) {
             problem.start = std::as_const(result_).vectors.view();
         }
-        EigenResult<T> before = std::exchange(result_, solve_once(ctx_, problem, options, method));
+        EigenResult<T> now;
+        try {
+            now = solve_once(ctx_, problem, options, method);
+        } catch (const IndefiniteError& error) {
+            if (error.operand() != IndefiniteError::Operand::mass || !error.collective() ||
+                method == Method::shift_invert || !can_factorise(ctx_, problem_)) {
+                throw;
+            }
+            refusal_ = error.what();
+            result_.message += (result_.message.empty() ? "" : "; ") + refusal_;
+            return;
+        }
+        EigenResult<T> before = std::exchange(result_, std::move(now));
         result_.iterations += before.iterations;
         result_.operator_applications += before.operator_applications;
         result_.seconds += before.seconds;
@@ -383,6 +402,14 @@ class AutomaticSolve {
             before.seconds = result_.seconds;
             result_ = std::move(before);
         }
+    }
+
+    /// Called if the first method has refused B as not positive definite: shift_invert() takes a B
+    /// that is singular to rounding, and throws if B is indefinite.
+    void replace_refused() {
+        reason_ = refusal_;
+        ctx_.emit(FallbackEvent{"auto: " + reason_ + "; shift-invert goes on"});
+        attempt(Method::shift_invert, options_.max_iterations);
     }
 
     void hand_over(Method method, std::int64_t most, const std::string& why) {
@@ -457,6 +484,8 @@ class AutomaticSolve {
     const EigenOptions& options_;
     EigenResult<T> result_;
     std::string reason_;
+    /// The message of a method that has refused B; empty if none has.
+    std::string refusal_;
 };
 
 }  // namespace

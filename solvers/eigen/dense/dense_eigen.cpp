@@ -245,7 +245,8 @@ class DenseSearch : public VerifiedSearch<T> {
         });
         if (comm.max(indefinite) > 0) {
             throw_indefinite(IndefiniteError::Operand::mass,
-                             "dense: B is not positive definite: its Cholesky factorisation fails");
+                             "dense: B is not positive definite to rounding: its Cholesky "
+                             "factorisation fails; shift-invert takes a singular B");
         }
         if (is_root()) {
             values_ = pencil->values();

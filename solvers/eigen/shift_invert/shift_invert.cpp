@@ -164,12 +164,27 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
                 " MB on " + std::to_string(comm.size()) + (comm.size() > 1 ? " ranks" : " rank")});
         }
     }
-    bool is_positive_definite(const CsrRows<Wide>& b) const {
+    /// True if B has an eigenvalue below the rounding errors of its entries: if B + tau I, tau > 0
+    /// their size, is not positive definite. A semidefinite B is accepted.
+    bool is_indefinite(const CsrRows<Wide>& b) const {
+        double most = 0;
+        for (std::size_t row = 0; row + 1 < b.row_start.size(); ++row) {
+            double sum = 0;
+            for (auto e = static_cast<std::size_t>(b.row_start[row]);
+                 e < static_cast<std::size_t>(b.row_start[row + 1]); ++e) {
+                sum += std::abs(b.value[e]);
+            }
+            most = std::max(most, sum);
+        }
+        const double tau = rounding() * most;
+        if (tau == 0) {
+            return true;
+        }
         if (uses_mumps_) {
             MumpsFactorisation<Wide> mass(Comm(), this->ctx().threads(), b, nullptr);
-            return mass.factor(b, nullptr, 0).is_positive_definite();
+            return !mass.factor(b, nullptr, -tau).is_positive_definite();
         }
-        return LdltFactorisation<Wide>().factor(b, nullptr, 0).is_positive_definite();
+        return !LdltFactorisation<Wide>().factor(b, nullptr, -tau).is_positive_definite();
     }
 
     /// Runs on rank 0 only.
@@ -177,7 +192,7 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
         facts_.exponents.a = scale_to_one(a);
         if (b) {
             facts_.exponents.b = scale_to_one(*b);
-            facts_.is_indefinite = !is_positive_definite(*b);
+            facts_.is_indefinite = is_indefinite(*b);
             if (facts_.is_indefinite) {
                 return;
             }
@@ -207,7 +222,19 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
             return goes_on;
         };
         slicer_.emplace(*pencil_, options);
-        facts_.proven = find();
+        std::string message;
+        try {
+            facts_.proven = find();
+            message = slicer_->message();
+        } catch (const NumericalError&) {
+            if (reporting_ || !pencil_->has_b()) {
+                throw;
+            }
+            message =
+                "the wanted eigenvectors have no length in the inner product of B, which is "
+                "singular to rounding: their eigenvalues may be infinite; request the other end, "
+                "or those nearest a target";
+        }
         facts_.cluster_is_cut = slicer_->cluster_is_cut();
         facts_.found = static_cast<std::int64_t>(slicer_->values().size());
         facts_.factorisations = pencil_->factorisations();
@@ -216,7 +243,7 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
         facts_.norm_b = pencil_->norm_b();
         facts_.resolution = slicer_->resolution();
         facts_.largest_move = pencil_->largest_move();
-        slicer_->message().copy(facts_.message.data(), facts_.message.size() - 1);
+        message.copy(facts_.message.data(), facts_.message.size() - 1);
     }
 
     /// Finds a superset of the wanted pairs.
@@ -284,8 +311,9 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
         comm.broadcast(&facts_, sizeof(facts_), 0);
         if (facts_.is_indefinite) {
             throw_indefinite(IndefiniteError::Operand::mass,
-                             "shift-invert: B is not positive definite: its factorisation has a "
-                             "pivot that is not positive");
+                             "shift-invert: B is not positive definite: it has an eigenvalue "
+                             "below -" +
+                                 number_text(rounding(), 2) + " ||B||");
         }
         if (facts_.largest_move > 0) {
             this->ctx().emit(

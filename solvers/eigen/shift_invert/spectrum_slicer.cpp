@@ -308,8 +308,12 @@ bool SpectrumSlicer<W>::choose_shift(double low, double high, double& shift) con
                                          : std::isfinite(low) ? low
                                                               : 0)
                                       : marks.front();
-    marks.push_back(std::isfinite(low) ? low : near - 2 * size);
-    marks.push_back(std::isfinite(high) ? high : near + 2 * size);
+    if (std::abs(near) * slicing_unit > size) {
+        return false;  // eigenvalues farther out are infinite: B is singular to rounding
+    }
+    const double farther = std::max(2 * size, 8 * std::abs(near));
+    marks.push_back(std::isfinite(low) ? low : near - farther);
+    marks.push_back(std::isfinite(high) ? high : near + farther);
     std::sort(marks.begin(), marks.end());
     double widest = 0;
     for (std::size_t i = 1; i < marks.size(); ++i) {
