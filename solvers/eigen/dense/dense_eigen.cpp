@@ -255,7 +255,8 @@ class DenseSearch : public VerifiedSearch<T> {
         comm.broadcast(facts.data(), sizeof(facts), 0);
         take_facts(facts);
         choice_ =
-            select_pairs(values_, this->options(), which_, attainable_tolerance<real_t<T>>(0));
+            select_pairs(values_, this->options(), which_, norm_b_ > 0 ? norm_ / norm_b_ : norm_,
+                         attainable_tolerance<real_t<T>>(0));
         send_vectors(pencil ? &*pencil : nullptr);
     }
 

@@ -258,9 +258,10 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
         };
         const int k = options.k;
         if (options.window) {
-            const double slack = rounding() * pencil_->norm() / pencil_->norm_b();
-            return slicer.find_between(to_scaled(options.window->low) - slack,
-                                       to_scaled(options.window->high) + slack);
+            const Window window =
+                with_slack({to_scaled(options.window->low), to_scaled(options.window->high)},
+                           pencil_->norm() / pencil_->norm_b(), rounding());
+            return slicer.find_between(window.low, window.high);
         }
         switch (which_) {
             case Which::smallest:
@@ -342,21 +343,15 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
 
     void choose(const std::vector<double>& sorted, const std::vector<int>& order) {
         const double unit = std::ldexp(1.0, value_exponent());
-        const double slack = rounding() * facts_.norm / facts_.norm_b * unit;
+        const double norm = facts_.norm / facts_.norm_b * unit;
         std::vector<int> chosen;
-        if (const std::optional<Window>& window = this->options().window) {
-            for (std::size_t i = 0; i < sorted.size(); ++i) {
-                if (window->low - slack <= sorted[i] && sorted[i] <= window->high + slack) {
-                    chosen.push_back(static_cast<int>(i));
-                }
-            }
-        } else if (!sorted.empty()) {
+        if (!sorted.empty()) {
             EigenOptions options = this->options();
             options.k = std::min(options.k, static_cast<int>(sorted.size()));
-            const PairChoice choice = select_pairs(sorted, options, which_, rounding());
+            const PairChoice choice = select_pairs(sorted, options, which_, norm, rounding());
             chosen = choice.indices;
             tied_ = facts_.cluster_is_cut ||
-                    choice.distance <= std::max(facts_.resolution * unit, slack);
+                    choice.distance <= std::max(facts_.resolution * unit, rounding() * norm);
         }
         for (const int i : chosen) {
             values_.push_back(sorted[static_cast<std::size_t>(i)]);
