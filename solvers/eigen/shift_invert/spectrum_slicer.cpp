@@ -203,12 +203,26 @@ bool SpectrumSlicer<W>::search_once(const Wanted& wanted) {
     }
 }
 
-/// True if the residual is small relative to theta, or at the level of rounding of ||A||.
+template <class W>
+double SpectrumSlicer<W>::cluster_accuracy() const {
+    return is_in_cluster_ ? options_.cluster_residual * pencil_.norm() / pencil_.norm_b() : 0;
+}
+
+/// True if the residual is small relative to theta, or if that of A x = lambda B x is small enough:
+/// at the level of rounding of ||A||, or in a cluster at that of the tolerance. Proof of the
+/// latter: let r = (A - sigma B)^-1 B x - theta x, lambda = sigma + 1 / theta, and x' = x + r /
+/// theta = (A - sigma B)^-1 B x / theta the vector that accept() takes. Then A x' - lambda B x' =
+/// (B x - B x') / theta = -B r / theta^2, whose 2-norm is at most sqrt(||B||) ||r||_B / theta^2.
+/// Because r is B-orthogonal to x, ||x'||_B >= ||x||_B = 1 and ||x'||_2 >= 1 / sqrt(||B||). The
+/// residual relative to ||x'||_2 is therefore at most ||B|| ||r||_B / theta^2.
 template <class W>
 bool SpectrumSlicer<W>::has_converged(const InversePair& pair) const {
+    // A pair with a larger residual relative to theta is no approximation of the nearest ones.
+    constexpr double most = 0.1;
     const double size = std::abs(pair.theta);
     const double rounding = slicing_unit * pencil_.norm() / pencil_.norm_b();
-    return pair.residual <= size * std::max(options_.residual, rounding * size);
+    return pair.residual <= size * std::max({options_.residual, rounding * size,
+                                             std::min(cluster_accuracy() * size, most)});
 }
 
 /// Keeps the converged pairs among the first `most`; the values of other pairs become estimates.
@@ -242,7 +256,8 @@ int SpectrumSlicer<W>::accept(InverseLanczos<W>& lanczos, const std::vector<Inve
     // factorisation. x^H A x has an error of rounding of ||A||.
     const std::vector<double> quotients = pencil_.quotients(std::as_const(x).view());
     const double rounding = 4 * slicing_unit * pencil_.norm() * growth_;
-    const double error = std::isfinite(factor_.error) ? factor_.error * growth_ : 0;
+    const double error =
+        growth_ * (cluster_accuracy() + (std::isfinite(factor_.error) ? factor_.error : 0));
     std::vector<int> kept;
     for (std::size_t j = 0; j < taken.size(); ++j) {
         const double theta = pairs[static_cast<std::size_t>(taken[j])].theta;
@@ -424,9 +439,11 @@ bool SpectrumSlicer<W>::take_cluster(double sigma, std::int64_t missing) {
         return true;
     }
     const std::size_t before = values_.size();
-    return factor_at(sigma) && search({0, 0, static_cast<int>(missing)}) &&
-           (static_cast<std::int64_t>(values_.size() - before) >= missing ||
-            fail("too few pairs of a cluster have converged"));
+    is_in_cluster_ = true;
+    const bool goes_on = factor_at(sigma) && search({0, 0, static_cast<int>(missing)});
+    is_in_cluster_ = false;
+    return goes_on && (static_cast<std::int64_t>(values_.size() - before) >= missing ||
+                       fail("too few pairs of a cluster have converged"));
 }
 
 template <class W>
