@@ -412,22 +412,36 @@ double SpectrumSlicer<W>::cut_behind(const std::vector<double>& keys, int k) con
     return keys.back() + clear * resolution_ + 1e-3 * std::abs(keys.back() - keys.front());
 }
 
-/// Moves the shift until at most allowed(k) eigenvalues lie below it.
+/// Moves the shift until at most allowed(k) eigenvalues lie below it. The first shift is 0 if A
+/// seems to be positive semidefinite, else a bound of the end of the spectrum (with B: a guess).
 template <class W>
 bool SpectrumSlicer<W>::bracket_smallest(int k) {
-    const double least = pencil_.least_ratio();
-    const double size = std::max(pencil_.norm() / pencil_.norm_b(), std::abs(least));
-    double shift = least > 0 ? 0 : least;
-    for (double step = size > 0 ? size : 1; std::isfinite(step); step *= 4) {
-        if (!factor_at(shift)) {
+    constexpr double semidefinite = 1e-8;
+    // A shift closer to the first eigenvalue would cost the others digits.
+    constexpr double beside = 1.0 / 16;
+    constexpr int most_attempts = 20;
+    const double norm = pencil_.norm();
+    const double ratio = pencil_.least_ratio();
+    const double size = std::max(norm / pencil_.norm_b(), std::abs(ratio));
+    const double low = (pencil_.lower_bound() - beside * norm) / pencil_.norm_b();
+    double shift =
+        ratio > 0 && pencil_.least_ritz_value() > -semidefinite * norm ? 0 : std::min(low, ratio);
+    double step = size > 0 ? size : 1;
+    for (int attempt = 0; attempt < most_attempts && std::isfinite(step); ++attempt, step *= 8) {
+        if (factor_at(shift)) {
+            if (factor_.below <= allowed(k)) {
+                return true;
+            }
+        } else if (stopped_) {
             return false;
         }
-        if (factor_.below <= allowed(k)) {
-            return true;
-        }
-        shift = std::min(shift, least) - step;
+        message_.clear();
+        shift = std::min(std::min(shift, low), ratio) - step;
     }
-    return fail("no shift has been found below the wanted eigenvalues");
+    return fail(std::string("no shift has been found below the wanted eigenvalues") +
+                (pencil_.has_b() ? ": if B is singular, those at this end are infinite; request "
+                                   "the other end or those nearest a target"
+                                 : ""));
 }
 
 /// Called if the wanted set ends in a cluster: finds any `missing` further pairs of the cluster.
