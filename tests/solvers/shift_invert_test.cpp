@@ -15,6 +15,7 @@
 #include <gtest/gtest.h>
 
 #include "blockvec/error.hpp"
+#include "solvers/abft/protected_matrix.hpp"
 #include "solvers/eigen/eigensolver.hpp"
 #include "solvers/eigen/shift_invert/mumps_factorisation.hpp"
 #include "solvers/orth/indefinite_error.hpp"
@@ -678,6 +679,17 @@ TYPED_TEST(ShiftInvertTest, WhatItDoesNotTakeIsRefused) {
     using T = TypeParam;
     SparseMatrix<T> a = test::laplace3d<T>(this->ctx, 4, 4, 3);
     const EigenOptions options = factorised(Which::smallest, 3);
+    ProtectedMatrix<T> guarded(this->ctx, a, {});
+    EigenProblem<T> with_checksums{guarded};
+    with_checksums.protection = &guarded;
+    try {
+        eigensolve(this->ctx, with_checksums, options);
+        ADD_FAILURE() << "the factorisation has no checksums";
+    } catch (const InputError& error) {
+        EXPECT_NE(std::string(error.what()).find("a method with checksums: lanczos"),
+                  std::string::npos)
+            << error.what();
+    }
     WithoutEntries<T> free(a);
     EXPECT_THROW(eigensolve(this->ctx, EigenProblem<T>{free}, options), InputError);
     BlockVector<T> column(this->ctx, a.row_map(), 1);

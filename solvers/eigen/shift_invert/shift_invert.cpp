@@ -87,6 +87,12 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
         if (problem.constraints.cols > 0) {
             refuse_problem("constraints are not supported; use dense or a method that iterates");
         }
+        if (problem.protection != nullptr) {
+            refuse_problem(
+                "the factorisation has no checksums, so that the method takes no protected matrix; "
+                "omit the protection (--abft), or take a method with checksums: lanczos for an "
+                "end, jd for a target, filter for a window");
+        }
         const std::int64_t rows = problem.a.row_map().global_rows();
         if (rows > most_ldlt_rows && !uses_mumps_) {
             refuse_problem(std::to_string(rows) + " rows; at most " +
