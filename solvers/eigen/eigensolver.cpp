@@ -305,16 +305,19 @@ EigenResult<T> solve_once(Context& ctx, const EigenProblem<T>& problem, const Ei
                           Method method) {
     EigenOptions chosen = options;
     chosen.method = method;
+    if (options.window) {
+        chosen.which = Which::smallest;  // ignored
+    }
     // These methods take every Which and scale the matrix themselves.
     const bool selects = method == Method::dense || method == Method::shift_invert;
     if (const PencilExponents needed = selects ? PencilExponents{} : needed_exponents(ctx, problem);
         needed.a != 0 || needed.b != 0) {
         return solve_scaled(ctx, problem, options, method, needed);
     }
-    if (wants_both_ends(options.which) && (!selects || options.window)) {
+    if (wants_both_ends(chosen.which) && !selects) {
         return solve_both_ends(ctx, problem, chosen);
     }
-    if (!selects && options.which == Which::smallest_magnitude) {
+    if (!selects && chosen.which == Which::smallest_magnitude) {
         chosen.which = Which::target;
         chosen.target = 0;
     }
