@@ -18,7 +18,7 @@ class ProtectedMatrix;
 template <class T>
 struct EigenProblem {
     Operator<T>& a;
-    /// Hermitian positive definite; null means B = I.
+    /// Hermitian positive definite; shift_invert() also takes a semidefinite B. Null means B = I.
     Operator<T>* b = nullptr;
     /// Hermitian positive definite, close to the inverse of A (or of A - sigma B near the wanted
     /// end). Each solver documents whether it ignores the preconditioner.

@@ -92,8 +92,7 @@ std::vector<Row> file_rows(const Folder& folder) {
     add("entries whose row sum overflows",
         real + "symmetric\n2 2 3\n1 1 1.7e308\n2 1 1.7e308\n2 2 1\n",
         "entries up to 1.7e+308, row sums up to inf: squares overflow");
-    add("entry whose square underflows, with checksums", real + "symmetric\n1 1 1\n1 1 1e-300\n",
-        "squares underflow in the solver's norms");
+    add("square underflows, checksums", real + "symmetric\n1 1 1\n1 1 1e-300\n", "underflow");
     rows.back().script += " --abft detect";
     add("sum of duplicates overflows", real + "symmetric\n1 1 2\n1 1 1.7e308\n1 1 1.7e308\n",
         "the entries hold NaN or infinity");
