@@ -190,16 +190,25 @@ Rows<T> load_rows(const Comm& comm, EigsOptions& options, const Task& task) {
     return rows;
 }
 
-/// Throws InputError on all ranks if there is a refusal and the chosen method squares norms.
+/// Throws InputError on all ranks if there is a refusal and eigensolve() cannot scale the problem:
+/// if products overflow, and for iterations with checksums or a checkpoint.
 template <class T>
 void require_usable_norm(Context& ctx, const EigsOptions& options, Operators<T>& operators,
                          const NormRefusal& refusal) {
     if (refusal.text.empty()) {
         return;
     }
-    const Method method = choose_method(ctx, operators.pencil(options), options.solver).method;
-    if (!refusal.dense_can || (method != Method::dense && method != Method::shift_invert)) {
+    if (!refusal.can_be_scaled) {
         throw_collective(ErrorKind::input, refusal.text);
+    }
+    const bool is_saved = options.checkpoint.asked();
+    if (!operators.guarded && !is_saved) {
+        return;
+    }
+    const Method method = choose_method(ctx, operators.pencil(options), options.solver).method;
+    if (method != Method::dense && method != Method::shift_invert) {
+        throw_collective(ErrorKind::input,
+                         refusal.text + (is_saved ? ", or omit --checkpoint" : ", or omit --abft"));
     }
 }
 

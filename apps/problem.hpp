@@ -52,8 +52,8 @@ double megabytes_of_file(const std::string& path);
 /// The reason why solvers that square norms cannot use a matrix; the text is empty if they can.
 struct NormRefusal {
     std::string text;
-    /// True if --method dense and shift-invert can use the matrix, because they scale it.
-    bool dense_can = true;
+    /// True if the matrix can be scaled: its products do not overflow.
+    bool can_be_scaled = true;
 };
 
 /// Compares the largest row sum of |a_ij|, which bounds the 2-norm of a Hermitian matrix, with the

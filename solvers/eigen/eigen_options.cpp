@@ -73,6 +73,7 @@ void check_options(const EigenOptions& options, std::int64_t rows) {
         EigenOptions others = options;
         others.window.reset();
         others.k = 1;
+        others.which = Which::smallest;
         check_options(others, rows);
         return;
     }

@@ -77,7 +77,7 @@ struct EigenOptions {
     /// 24), or all of up to 512 dimensions; a larger basis needs fewer steps and more memory.
     /// Chebyshev: columns of the subspace.
     int max_basis = 0;
-    /// If set, all eigenvalues in this interval are wanted, instead of k at an end.
+    /// If set, all eigenvalues in this interval are wanted; k, `which` and `target` are ignored.
     std::optional<Window> window = {};
     /// The algorithm that eigensolve() runs.
     Method method = Method::automatic;
@@ -99,7 +99,7 @@ std::int64_t least_basis(const EigenOptions& options, std::int64_t rows);
 /// InputError, identically on all ranks, for k < 1 or > rows or > max_pairs, block < 0 or > 64 or >
 /// rows, tol not between 0 and 1, max_basis below least_basis() or above max_pairs, max_iterations
 /// < 1, a target that is not finite, and a `which` other than smallest, largest and target. A
-/// window must be finite and in order; k is then ignored.
+/// window must be finite and in order; k, `which` and the target are then ignored.
 void check_options(const EigenOptions& options, std::int64_t rows);
 
 /// Residuals below this many units of round-off of ||A|| are rounding noise of the products.

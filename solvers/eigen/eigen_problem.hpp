@@ -18,7 +18,7 @@ class ProtectedMatrix;
 template <class T>
 struct EigenProblem {
     Operator<T>& a;
-    /// Hermitian positive definite; null means B = I.
+    /// Hermitian positive definite; shift_invert() also takes a semidefinite B. Null means B = I.
     ///
     /// lobpcg() and jacobi_davidson() only multiply with B. block_lanczos(), chebyshev_subspace()
     /// and window_filter() factorise B = G G^H and solve G^-1 A G^-H y = lambda y, x = G^-H y. They

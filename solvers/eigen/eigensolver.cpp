@@ -321,19 +321,22 @@ EigenResult<T> solve_once(Context& ctx, const EigenProblem<T>& problem, const Ei
                           Method method) {
     EigenOptions chosen = options;
     chosen.method = method;
+    if (options.window) {
+        chosen.which = Which::smallest;  // ignored
+    }
     // These methods take every Which and scale the matrix themselves.
     const bool selects = method == Method::dense || method == Method::shift_invert;
     if (const PencilExponents needed = selects ? PencilExponents{} : needed_exponents(ctx, problem);
         needed.a != 0 || needed.b != 0) {
         return solve_scaled(ctx, problem, options, method, needed);
     }
-    if (wants_both_ends(options.which) && (!selects || options.window)) {
+    if (wants_both_ends(chosen.which) && !selects) {
         if (problem.b != nullptr && reduces_pencil(method)) {
             return solve_reduced<T>(ctx, problem, chosen, method, solve_both_ends<T>);
         }
         return solve_both_ends(ctx, problem, chosen);
     }
-    if (!selects && options.which == Which::smallest_magnitude) {
+    if (!selects && chosen.which == Which::smallest_magnitude) {
         chosen.which = Which::target;
         chosen.target = 0;
     }
@@ -368,8 +371,14 @@ class AutomaticSolve {
             first.hand_over_after > 0 && first.hand_over_after < options_.max_iterations;
         attempt(first.method, limited ? first.hand_over_after : options_.max_iterations);
         const bool stops = result_.iterations >= options_.max_iterations;
-        if (!is_done() && first.method == Method::shift_invert && !stops) {
+        if (!refusal_.empty()) {
+            replace_refused();
+        } else if (!is_done() && first.method == Method::shift_invert && !stops) {
             replace_factorisation();
+        } else if (!is_done() && first.method == Method::dense && problem_.b != nullptr &&
+                   can_factorise(ctx_, problem_)) {
+            hand_over(Method::shift_invert, options_.max_iterations,
+                      "a factorisation of A - sigma B needs no inverse of an ill-conditioned B");
         } else if (!is_done() && limited) {
             replace_iteration();
         }
@@ -382,7 +391,8 @@ class AutomaticSolve {
 
     /// Solves by `method`, beginning with the vectors found so far. The work of all attempts is
     /// added. An attempt that does not converge and finds fewer pairs leaves the previous pairs as
-    /// the result.
+    /// the result. If the method takes no B that is singular to rounding but shift_invert() can,
+    /// the attempt leaves the previous result and the method's message in refusal_.
     void attempt(Method method, std::int64_t most) {
         EigenOptions options = options_;
         options.max_iterations = most;
@@ -390,7 +400,19 @@ class AutomaticSolve {
         if (result_.vectors.width() > 0) {
             problem.start = std::as_const(result_).vectors.view();
         }
-        EigenResult<T> before = std::exchange(result_, solve_once(ctx_, problem, options, method));
+        EigenResult<T> now;
+        try {
+            now = solve_once(ctx_, problem, options, method);
+        } catch (const IndefiniteError& error) {
+            if (error.operand() != IndefiniteError::Operand::mass || !error.collective() ||
+                method == Method::shift_invert || !can_factorise(ctx_, problem_)) {
+                throw;
+            }
+            refusal_ = error.what();
+            result_.message += (result_.message.empty() ? "" : "; ") + refusal_;
+            return;
+        }
+        EigenResult<T> before = std::exchange(result_, std::move(now));
         result_.iterations += before.iterations;
         result_.operator_applications += before.operator_applications;
         result_.seconds += before.seconds;
@@ -402,6 +424,14 @@ class AutomaticSolve {
             before.seconds = result_.seconds;
             result_ = std::move(before);
         }
+    }
+
+    /// Called if the first method has refused B as not positive definite: shift_invert() takes a B
+    /// that is singular to rounding, and throws if B is indefinite.
+    void replace_refused() {
+        reason_ = refusal_;
+        ctx_.emit(FallbackEvent{"auto: " + reason_ + "; shift-invert goes on"});
+        attempt(Method::shift_invert, options_.max_iterations);
     }
 
     void hand_over(Method method, std::int64_t most, const std::string& why) {
@@ -479,6 +509,8 @@ class AutomaticSolve {
     const EigenOptions& options_;
     EigenResult<T> result_;
     std::string reason_;
+    /// The message of a method that has refused B; empty if none has.
+    std::string refusal_;
 };
 
 }  // namespace

@@ -39,7 +39,9 @@ struct MethodChoice {
 /// over after 500 iterations (20 sweeps of a filter), with the pairs that it has found. If a direct
 /// solve would take more than four times the work done, the method first continues for as much work
 /// as the direct solve, up to half of max_iterations. Then shift_invert() follows, or up to 3,000
-/// rows a dense solve if that is cheaper or shift_invert() does not converge. Problems with a
+/// rows a dense solve if that is cheaper or shift_invert() does not converge. shift_invert() also
+/// follows a method that refuses B as not positive definite, and a dense solve with B whose
+/// residuals stay above the tolerance, because B may be singular to rounding. Problems with a
 /// checkpoint or protection never get a direct method. Problems with constraints never get
 /// shift_invert(); up to 3,000 rows a dense solve follows n^2 / 1000 iterations.
 template <class T>

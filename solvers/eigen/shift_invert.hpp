@@ -37,10 +37,15 @@ namespace quiver {
 /// default twice the wanted pairs of one shift, or 20 or five blocks more than the pairs if that is
 /// larger; max_iterations limits the factorisations. The matrix may have any norm: it is scaled by
 /// a power of two. `start`, `preconditioner` and `inverse` are ignored. Throws InputError for
-/// constraints, a checkpoint, an operator without stored entries, more than most_ldlt_rows rows
-/// without MUMPS; MemoryError, with the megabytes, before a factorisation by MUMPS that would not
-/// fit the memory; the errors of check_problem() and check_options(); IndefiniteError if B is found
-/// not to be positive definite. Collective.
+/// constraints, a checkpoint, a protected matrix, an operator without stored entries, more than
+/// most_ldlt_rows rows without MUMPS; MemoryError, with the megabytes, before a factorisation by
+/// MUMPS that would not fit the memory; the errors of check_problem() and check_options();
+/// IndefiniteError if B has a negative eigenvalue beyond rounding (32 eps of the largest row sum).
+/// Collective.
+///
+/// B may be singular, or so ill-conditioned that its Cholesky factorisation fails. Eigenvalues that
+/// are then infinite, or larger than 1e16 ||A|| / ||B||, are not found: a search for more
+/// eigenvalues than are finite, or for an end that is infinite, ends unconverged, with a message.
 ///
 /// Cost, measured with five matrices of 1,000 to 6,400 rows: 2 to 8 factorisations for 12 to 80
 /// pairs at an end, and 21 for 8 interior pairs or a window; 9 to 20 products for each pair, nearly

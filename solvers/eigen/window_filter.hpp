@@ -26,10 +26,12 @@ namespace quiver {
 ///
 /// `iterations` and max_iterations count filters, each of as many block products as the degree of
 /// p. The result holds the pairs found, ascending, and the count estimated from the density of
-/// states. Eigenvalues closer to an end of the window than the tolerance times ||A|| may be counted
-/// on either side. An empty window is a result without pairs. `max_basis` limits the columns (0:
-/// only memory limits them): InputError, naming the number of columns that the window needs, if the
-/// limit is too small. The preconditioner is ignored. Throws the errors of check_problem() and
+/// states. Computed values up to 32 eps max(||A||, |end|) outside of an end count as inside, those
+/// farther out do not. Computed values have the accuracy of the tolerance, so that an eigenvalue
+/// closer to an end than the tolerance times ||A|| may be on either side. An empty window is a
+/// result without pairs. `max_basis` limits the columns (0: only memory limits them): InputError,
+/// naming the number of columns that the window needs, if the limit is too small. The
+/// preconditioner is ignored. Throws the errors of check_problem() and
 /// check_options(), NumericalError as chebyshev_subspace(). Collective. Cost of a sweep of degree d
 /// with m columns: d products and d more passes with m columns, then as chebyshev_subspace().
 /// Source: Pieper, Kreutzer, Alvermann, Galgon, Fehske, Hager, Lang, Wellein, J. Comput. Phys. 325

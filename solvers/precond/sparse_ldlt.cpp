@@ -218,8 +218,8 @@ double SparseLdlt<T>::error() const {
     double largest = 0;
     int most = 0;
     for (std::size_t i = 0; i < d.size(); ++i) {
-        // Written so that NaN becomes the largest.
-        largest = sum[i] <= largest ? largest : sum[i];
+        // NaN becomes the largest, and stays it.
+        largest = sum[i] <= largest || std::isnan(largest) ? largest : sum[i];
         most = std::max(most, entries[i]);
     }
     return std::numeric_limits<double>::epsilon() * (std::sqrt(static_cast<double>(most)) + 4) *

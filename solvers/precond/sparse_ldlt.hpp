@@ -33,7 +33,8 @@ class SparseLdlt {
     /// The largest |entry| of A, or |shift| if that is larger.
     double norm() const { return norm_; }
     /// A bound of ||P (A - shift B) P^T - L D L^H||_2: eps (sqrt(most entries of a row of L) + 4)
-    /// || |L| |D| |L^H| ||_inf. The bound grows with every small pivot that is not the last.
+    /// || |L| |D| |L^H| ||_inf. The bound grows with every small pivot that is not the last;
+    /// it is infinite or NaN if an entry of the factors is.
     /// Source: Higham, Accuracy and Stability of Numerical Algorithms, section 11.1;
     /// docs/notes/abft.md explains the square root.
     double error() const;

@@ -96,6 +96,35 @@ TEST(Eigs, AWindowHasAllItsEigenvalues) {
     }
 }
 
+/// The command takes the norms that the library scales.
+TEST(Eigs, NormsWhoseSquaresOverflowOrUnderflow) {
+    const Folder folder;
+    for (const std::string exponent : {"-160", "160"}) {
+        std::string lines = "%%MatrixMarket matrix coordinate real symmetric\n80 80 80\n";
+        for (int i = 1; i <= 80; ++i) {
+            const std::string row = std::to_string(i);
+            lines += row + " " + row + " " + row + "e" + exponent + "\n";
+        }
+        const std::string file = folder.write("size.mtx", lines);
+        const double size = std::stod("1e" + exponent);
+        for (const std::string method :
+             {"lanczos", "chebyshev", "lobpcg", "jd", "dense", "shift-invert"}) {
+            const EigsOutcome outcome = run_eigs(file + " -k 3 --method " + method);
+            ASSERT_EQ(outcome.status, 0) << method << exponent << outcome.err << outcome.out;
+            ASSERT_EQ(outcome.json["eigenvalues"].size(), 3u);
+            for (std::size_t j = 0; j < 3; ++j) {
+                EXPECT_NEAR(outcome.json["eigenvalues"][j].get<double>() / size,
+                            static_cast<double>(j + 1), 1e-7);
+            }
+        }
+        const EigsOutcome window =
+            run_eigs(file + " --method filter --window=9.5e" + exponent + ":12.5e" + exponent);
+        ASSERT_EQ(window.status, 0) << window.err << window.out;
+        ASSERT_EQ(window.json["eigenvalues"].size(), 3u);
+        EXPECT_NEAR(window.json["eigenvalues"][0].get<double>() / size, 10, 1e-7);
+    }
+}
+
 TEST(Eigs, InertiaCountsBothEndsAndClusters) {
     for (const std::string which : {"smallest", "largest"}) {
         const EigsOutcome gap =

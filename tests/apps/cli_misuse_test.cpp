@@ -92,8 +92,8 @@ std::vector<Row> file_rows(const Folder& folder) {
     add("entries whose row sum overflows",
         real + "symmetric\n2 2 3\n1 1 1.7e308\n2 1 1.7e308\n2 2 1\n",
         "entries up to 1.7e+308, row sums up to inf: squares overflow");
-    add("entry whose square underflows", real + "symmetric\n1 1 1\n1 1 1e-300\n",
-        "squares underflow in the solver's norms");
+    add("square underflows, checksums", real + "symmetric\n1 1 1\n1 1 1e-300\n", "underflow");
+    rows.back().script += " --abft detect";
     add("sum of duplicates overflows", real + "symmetric\n1 1 2\n1 1 1.7e308\n1 1 1.7e308\n",
         "the entries hold NaN or infinity");
     add("byte order mark", "\xEF\xBB\xBF" + real + "general\n1 1 1\n1 1 1\n",
@@ -115,9 +115,9 @@ std::vector<Row> file_rows(const Folder& folder) {
     rows.push_back({"text behind gzip data", "quiver eigs " + longer + " -k 1", 2,
                     "the gzip data are followed by bytes that are not gzip data"});
     const std::string single = folder.write("single.mtx", real + "symmetric\n1 1 1\n1 1 1e20\n");
-    rows.push_back({"square overflows in single precision",
-                    "quiver eigs " + single + " -k 1 --method jd --scalar s", 2,
-                    "entries up to 1e+20, row"});
+    rows.push_back({"square overflows in single precision, with checksums",
+                    "quiver eigs " + single + " -k 1 --method jd --scalar s --abft detect", 2,
+                    "scale the matrix, or omit --abft"});
     rows.push_back({"complex file, real scalars", "quiver eigs " + complex + " -k 1 --scalar d", 2,
                     "the matrix is complex, but --scalar d is real; use c or z"});
     rows.push_back({"results over the matrix", "quiver eigs " + good + " --json " + good, 2,
@@ -265,8 +265,9 @@ std::vector<Row> option_rows() {
     add("bad value of a key", "eigs gen:laplace3d,nx=4.5", "nx=4.5: a whole number from 1 on");
     add("no number for a key", "eigs gen:anderson,L=4,W=wide", "W=wide: a number is wanted");
     add("infinite value of a key", "eigs gen:anderson,L=4,W=1d999", "W=1d999: a finite number");
-    add("energies whose squares overflow", "eigs gen:anderson,L=4,W=1d200 --method lanczos",
-        "squares overflow in the solver's norms");
+    add("energies whose squares overflow, with a checkpoint",
+        "eigs gen:anderson,L=4,W=1d200 --method lanczos --checkpoint folder",
+        "scale the matrix, or omit --checkpoint");
     add("bad word of a key", "eigs gen:graphene,boundary=ajar", "one of open|periodic is wanted");
     add("comma at the end", "eigs gen:laplace1d,nx=10,", "a comma without a key=value after it");
     add("generated size beyond 64 bits", "eigs gen:laplace3d,nx=10000000", "does not fit 64 bits");

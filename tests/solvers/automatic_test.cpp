@@ -20,6 +20,7 @@
 #include "kernels/tsmttsm.hpp"
 #include "solvers/eigen/eigensolver.hpp"
 #include "solvers/eigen/shift_invert.hpp"
+#include "solvers/orth/indefinite_error.hpp"
 #include "tests/support/eigen_checks.hpp"
 #include "tests/support/problems.hpp"
 #include "tests/support/test_context.hpp"
@@ -454,6 +455,78 @@ TEST(HandOver, WhatFollowsIsAnnounced) {
     ASSERT_FALSE(texts.empty());
     EXPECT_EQ(texts.back().find("auto: chebyshev had not converged after "), 0U) << texts.back();
     EXPECT_NE(texts.back().find("; shift-invert goes on"), std::string::npos) << texts.back();
+}
+
+/// A and B are rotated alike, so that the eigenvalues are quotients of the values. Where the
+/// Cholesky factorisation of B fails, or costs digits, shift-invert answers.
+TEST(Automatic, AMassThatIsSingularToRounding) {
+    Context ctx = test::make_context();
+    const auto solve_pencil = [&](const std::vector<double>& stiffness,
+                                  const std::vector<double>& mass, const EigenOptions& options) {
+        const int rounds = stiffness.size() > 1000 ? 1 : 3;
+        SparseMatrix<double> a = rotated(ctx, stiffness, rounds);
+        SparseMatrix<double> b = rotated(ctx, mass, rounds);
+        EigenProblem<double> problem{a};
+        problem.b = &b;
+        return eigensolve(ctx, problem, options);
+    };
+    for (const int n : {200, 1100}) {
+        std::vector<double> stiffness;
+        std::vector<double> half_zero;
+        for (int i = 0; i < n; ++i) {
+            stiffness.push_back(1 + 0.4 * i / n);
+            // More rows: LOBPCG finds both eigenvalues of B in its first steps, and refuses B.
+            half_zero.push_back(i % 2 == 0 ? 0 : n < 1000 ? 1 + 0.01 * i : 1);
+        }
+        std::vector<std::vector<double>> masses{half_zero};
+        for (const double decades : {14.5, 16.0, 20.0}) {
+            if (n < 1000) {
+                masses.push_back(decades_of(n, decades));
+            }
+        }
+        for (const std::vector<double>& mass : masses) {
+            std::vector<double> spectrum;
+            for (std::size_t i = 0; i < mass.size(); ++i) {
+                if (mass[i] > 0) {
+                    spectrum.push_back(stiffness[i] / mass[i]);
+                }
+            }
+            std::sort(spectrum.begin(), spectrum.end());
+            EigenOptions target = automatic(Which::target, 3);
+            target.target = 0.51 * spectrum[20] + 0.49 * spectrum[21];
+            for (const EigenOptions& options : {automatic(Which::smallest, 5), target}) {
+                const auto result = solve_pencil(stiffness, mass, options);
+                EXPECT_TRUE(result.converged) << result.message;
+                EXPECT_EQ(result.method, Method::shift_invert);
+                std::vector<double> exact = spectrum;
+                std::stable_sort(exact.begin(), exact.end(), [&](double x, double y) {
+                    return options.which == Which::smallest
+                               ? x < y
+                               : std::abs(x - target.target) < std::abs(y - target.target);
+                });
+                exact.resize(static_cast<std::size_t>(options.k));
+                std::sort(exact.begin(), exact.end());
+                ASSERT_EQ(result.eigenvalues.size(), exact.size());
+                for (std::size_t j = 0; j < exact.size(); ++j) {
+                    EXPECT_NEAR(result.eigenvalues[j], exact[j], 1e-10 * exact[j]);
+                }
+            }
+        }
+        // Only a B with a negative eigenvalue beyond rounding is refused.
+        std::vector<double> negative(static_cast<std::size_t>(n), 1.0);
+        negative[7] = n < 1000 ? -1e-9 : -1;
+        EXPECT_THROW(solve_pencil(stiffness, negative, automatic(Which::smallest, 3)),
+                     IndefiniteError);
+        if (n < 1000) {
+            const auto infinite = solve_pencil(stiffness, half_zero, automatic(Which::largest, 3));
+            EXPECT_FALSE(infinite.converged);
+            EXPECT_NE(infinite.message.find("request the other end"), std::string::npos)
+                << infinite.message;
+            EXPECT_NE(infinite.method_reason.find("dense: B is not positive definite to rounding"),
+                      std::string::npos)
+                << infinite.method_reason;
+        }
+    }
 }
 
 }  // namespace

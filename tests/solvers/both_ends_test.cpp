@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <complex>
+#include <limits>
 #include <random>
 #include <string>
 #include <vector>
@@ -162,11 +163,32 @@ TYPED_TEST(BothEndsTest, RefusesWhatTwoSolvesCannotDo) {
     options.which = Which::largest_magnitude;
     EXPECT_THROW(eigensolve(this->ctx, EigenProblem<T>{a}, options), InputError);
     options.k = 2;
-    options.window = Window{0, 1};
-    EXPECT_THROW(eigensolve(this->ctx, EigenProblem<T>{a}, options), InputError);
-    options.window.reset();
     options.max_iterations = 0;
     EXPECT_THROW(eigensolve(this->ctx, EigenProblem<T>{a}, options), InputError);
+}
+
+/// A window ignores `which` and the target, also in the checks of the options.
+TYPED_TEST(BothEndsTest, AWindowTakesAnyWhich) {
+    using T = TypeParam;
+    SparseMatrix<T> a = test::diagonal<T>(this->ctx, {1, 2, 3, 4, 5});
+    for (const Method method :
+         {Method::automatic, Method::filter, Method::dense, Method::shift_invert}) {
+        for (const Which which :
+             {Which::smallest, Which::largest, Which::target, Which::largest_magnitude,
+              Which::smallest_magnitude, Which::both_ends}) {
+            EigenOptions options;
+            options.method = method;
+            options.which = which;
+            options.target = std::numeric_limits<double>::infinity();
+            options.k = 100;
+            options.window = Window{1.5, 3.5};
+            const EigenResult<T> result = eigensolve(this->ctx, EigenProblem<T>{a}, options);
+            EXPECT_TRUE(result.converged) << result.message;
+            ASSERT_EQ(result.eigenvalues.size(), 2U) << to_string(method) << to_string(which);
+            EXPECT_NEAR(result.eigenvalues[0], 2, 1e-5);
+            EXPECT_NEAR(result.eigenvalues[1], 3, 1e-5);
+        }
+    }
 }
 
 }  // namespace

@@ -178,6 +178,37 @@ TYPED_TEST(JacobiDavidsonTest, InteriorOfASpectrumSymmetricAboutTheTarget) {
     this->check_interior(a, values, 6, 0, 2);
 }
 
+// Copies of tau - d and tau + d share a folded value, and the better half of the search space must
+// not end between them.
+TYPED_TEST(JacobiDavidsonTest, CopiesEquallyFarOnBothSidesOfTheTarget) {
+    using T = TypeParam;
+    for (const int others : {0, 1, 30}) {
+        std::vector<double> values;
+        for (int i = 0; i < 5; ++i) {
+            values.push_back(1);
+            values.push_back(-1);
+        }
+        for (int i = 0; i < others; ++i) {
+            values.push_back((i % 2 == 0 ? 1 : -1) * (1.5 + 0.5 * i));
+        }
+        auto a = test::diagonal<T>(this->ctx, values);
+        for (const int k : {3, 5, 10}) {
+            SCOPED_TRACE(std::to_string(others) + " others, k = " + std::to_string(k));
+            const EigenOptions options = this->options_for(k, Which::target, 0);
+            const auto result = eigensolve(this->ctx, EigenProblem<T>{a}, options);
+            EXPECT_TRUE(result.converged) << result.message;
+            ASSERT_EQ(result.eigenvalues.size(), static_cast<std::size_t>(k));
+            int above = 0;
+            for (const double value : result.eigenvalues) {
+                EXPECT_NEAR(std::abs(value), 1, 1e-5);
+                above += value > 0 ? 1 : 0;
+            }
+            EXPECT_LE(above, 5);
+            EXPECT_LE(k - above, 5);
+        }
+    }
+}
+
 TYPED_TEST(JacobiDavidsonTest, OtherMethodsRefuseATarget) {
     auto a = test::laplace3d<TypeParam>(this->ctx, 5, 4, 3);
     EigenOptions options = this->options_for(2, Which::target, 1.5);

@@ -15,7 +15,9 @@
 #include <gtest/gtest.h>
 
 #include "blockvec/error.hpp"
+#include "solvers/abft/protected_matrix.hpp"
 #include "solvers/eigen/eigensolver.hpp"
+#include "solvers/eigen/shift_invert/mumps_factorisation.hpp"
 #include "solvers/orth/indefinite_error.hpp"
 #include "solvers/precond/sparse_ldlt.hpp"
 #include "tests/solvers/dense_rows.hpp"
@@ -375,6 +377,179 @@ TYPED_TEST(ShiftInvertTest, GradedSpectraOfAnyLength) {
     }
 }
 
+/// An end like a Landau level: more than max(2 k, k + 20) eigenvalues within 1e-10 ||A||, which no
+/// shift separates, and a tail that leaves no gap behind them.
+TYPED_TEST(ShiftInvertTest, AnEndOfManyNearlyEqualEigenvalues) {
+    using T = TypeParam;
+    std::vector<double> low;
+    for (int i = 0; i < 45; ++i) {
+        low.push_back(1e-11 * (i % 9) + 3e-13 * i);
+    }
+    for (double value = 2e-10; value < 0.1; value *= 1.7) {
+        low.push_back(value);
+    }
+    std::vector<double> spectrum;
+    for (const double value : low) {
+        spectrum.push_back(0.25 + value);
+        spectrum.push_back(7.75 - value);
+    }
+    for (int i = 0; i < 200; ++i) {
+        spectrum.push_back(0.5 + 0.035 * i);
+    }
+    std::sort(spectrum.begin(), spectrum.end());
+    SparseMatrix<T> a = test::diagonal<T>(this->ctx, spectrum);
+    for (const Which which : {Which::smallest, Which::largest, Which::both_ends}) {
+        for (const int k : {1, 10, 16}) {
+            const EigenOptions options = factorised(which, k);
+            SCOPED_TRACE(std::string(to_string(which)) + ", " + std::to_string(k));
+            const auto result = eigensolve(this->ctx, EigenProblem<T>{a}, options);
+            EXPECT_TRUE(result.converged) << result.message;
+            EXPECT_TRUE(result.cluster_cut || k == 1);
+            const std::vector<double> exact = wanted(spectrum, options);
+            ASSERT_EQ(result.eigenvalues.size(), exact.size());
+            for (std::size_t j = 0; j < exact.size(); ++j) {
+                EXPECT_NEAR(result.eigenvalues[j], exact[j], 5 * result.tolerance * 8) << j;
+            }
+        }
+    }
+}
+
+/// Over 14 decades the rounding errors of A hide the first decade. The pairs are then those of a
+/// cluster, with residuals within the tolerance.
+TEST(ShiftInvert, GradedBandsWithHiddenDecades) {
+    Context ctx = test::make_context();
+    constexpr std::size_t n = 1200;
+    for (const unsigned seed : {1U, 14U}) {
+        std::mt19937_64 random(seed);
+        std::vector<double> spectrum;
+        for (std::size_t i = 0; i < n; ++i) {
+            spectrum.push_back(std::pow(10.0, 14.0 * static_cast<double>(i) / (n - 1)));
+        }
+        std::vector<double> shuffled = spectrum;
+        std::shuffle(shuffled.begin(), shuffled.end(), random);
+        DenseRows<double> a(n, std::vector<double>(n));
+        for (std::size_t i = 0; i < n; ++i) {
+            a[i][i] = shuffled[i];
+        }
+        std::uniform_real_distribution<double> angle(0, 2 * std::numbers::pi);
+        for (std::size_t sweep = 0; sweep < 3; ++sweep) {  // of rotations of neighbours
+            for (std::size_t i = sweep % 2; i + 1 < n; i += 2) {
+                const double phi = angle(random);
+                const double c = std::cos(phi), s = std::sin(phi);
+                const std::size_t from = i < 8 ? 0 : i - 8, to = std::min(n, i + 10);
+                for (std::size_t j = from; j < to; ++j) {
+                    const double x = a[i][j], y = a[i + 1][j];
+                    a[i][j] = c * x + s * y;
+                    a[i + 1][j] = c * y - s * x;
+                }
+                for (std::size_t j = from; j < to; ++j) {
+                    const double x = a[j][i], y = a[j][i + 1];
+                    a[j][i] = c * x + s * y;
+                    a[j][i + 1] = c * y - s * x;
+                }
+            }
+        }
+        for (std::size_t i = 0; i < n; ++i) {
+            for (std::size_t j = 0; j < i; ++j) {
+                a[i][j] = a[j][i];
+            }
+        }
+        SparseMatrix<double> matrix = stored(ctx, a);
+        for (const int k : {1, 5}) {
+            const auto result =
+                eigensolve(ctx, EigenProblem<double>{matrix}, factorised(Which::smallest, k));
+            SCOPED_TRACE("seed " + std::to_string(seed) + ", k = " + std::to_string(k));
+            EXPECT_TRUE(result.converged) << result.message;
+            ASSERT_EQ(result.eigenvalues.size(), static_cast<std::size_t>(k));
+            for (std::size_t j = 0; j < result.eigenvalues.size(); ++j) {
+                EXPECT_NEAR(result.eigenvalues[j], spectrum[j], result.tolerance * spectrum.back());
+            }
+        }
+    }
+}
+
+/// The diagonal lies in the middle of the spectrum: the search begins outside of it.
+TEST(ShiftInvert, AConstantDiagonalTakesFewFactorisations) {
+    Context ctx = test::make_context();
+    std::mt19937_64 random = test::make_generator();
+    DenseRows<double> a = random_matrix<double>(random, 400, 2, false);
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        a[i][i] = 0;
+    }
+    for (const double centre : {0.0, 0.25, -4.0}) {
+        for (std::size_t i = 0; i < a.size(); ++i) {
+            a[i][i] = centre;
+        }
+        const Eigen::VectorXd exact = test::oracle::eigenvalues(as_oracle(a));
+        const std::vector<double> spectrum(exact.begin(), exact.end());
+        SparseMatrix<double> matrix = stored(ctx, a);
+        for (const Which which : {Which::smallest, Which::largest, Which::both_ends}) {
+            const EigenOptions options = factorised(which, 6);
+            const auto result = eigensolve(ctx, EigenProblem<double>{matrix}, options);
+            EXPECT_TRUE(result.converged) << result.message;
+            // Without pivoting, more shifts move.
+            const int most = which != Which::both_ends        ? 4
+                             : mumps_is_available(ctx.comm()) ? 8
+                                                              : 16;
+            EXPECT_LE(result.iterations, most) << to_string(which);
+            const std::vector<double> some = wanted(spectrum, options);
+            ASSERT_EQ(result.eigenvalues.size(), some.size());
+            for (std::size_t j = 0; j < some.size(); ++j) {
+                EXPECT_NEAR(result.eigenvalues[j], some[j], 1e-12);
+            }
+        }
+    }
+}
+
+/// A singular B, of half the rank: the finite eigenvalues are those of B x = mu A x with lambda =
+/// 1 / mu. The other end is infinite, which the message says.
+TYPED_TEST(ShiftInvertTest, ASingularMass) {
+    using T = TypeParam;
+    constexpr int n = 60;
+    const DenseRows<T> a = random_matrix<T>(this->random, n, 2, true);
+    const DenseRows<T> half = random_matrix<T>(this->random, n, 2, true);
+    DenseRows<T> b(n, std::vector<T>(n));
+    for (std::size_t i = 0; i < n; ++i) {
+        for (std::size_t j = 0; j < n; ++j) {
+            for (std::size_t l = 0; l < n / 2; ++l) {
+                b[i][j] += half[i][l] * conjugate(half[j][l]);
+            }
+        }
+    }
+    for (std::size_t i = 0; i < n; ++i) {  // the sums round differently
+        b[i][i] = T(std::real(b[i][i]));
+        for (std::size_t j = 0; j < i; ++j) {
+            b[i][j] = conjugate(b[j][i]);
+        }
+    }
+    const Eigen::VectorXd inverse = test::oracle::eigenvalues(as_oracle(b), as_oracle(a));
+    std::vector<double> finite;
+    for (int i = n - 1; i >= n / 2; --i) {
+        finite.push_back(1 / inverse(i));
+    }
+    SparseMatrix<T> left = stored(this->ctx, a);
+    SparseMatrix<T> right = stored(this->ctx, b);
+    EigenProblem<T> problem{left};
+    problem.b = &right;
+    EigenOptions options = factorised(Which::target, 4);
+    options.target = 0.5 * (finite[6] + finite[7]);
+    const EigenOptions window =
+        window_of(0.5 * (finite[2] + finite[3]), 0.5 * (finite[8] + finite[9]));
+    for (const EigenOptions& wish : {factorised(Which::smallest, 5), options, window}) {
+        const auto result = eigensolve(this->ctx, problem, wish);
+        EXPECT_TRUE(result.converged) << result.message;
+        const std::vector<double> exact = wanted(finite, wish);
+        ASSERT_EQ(result.eigenvalues.size(), exact.size());
+        for (std::size_t j = 0; j < exact.size(); ++j) {
+            EXPECT_NEAR(result.eigenvalues[j], exact[j], 1e4 * this->eps * exact[j]);
+        }
+    }
+    const auto infinite = eigensolve(this->ctx, problem, factorised(Which::largest, 3));
+    EXPECT_FALSE(infinite.converged);
+    EXPECT_NE(infinite.message.find("infinite; request the other end"), std::string::npos)
+        << infinite.message;
+}
+
 /// The clamped beam has a condition of order n^4: six factorisations are enough.
 TEST(ShiftInvert, ABeamTakesFewFactorisations) {
     Context ctx = test::make_context();
@@ -470,6 +645,17 @@ TYPED_TEST(ShiftInvertTest, WhatItDoesNotTakeIsRefused) {
     using T = TypeParam;
     SparseMatrix<T> a = test::laplace3d<T>(this->ctx, 4, 4, 3);
     const EigenOptions options = factorised(Which::smallest, 3);
+    ProtectedMatrix<T> guarded(this->ctx, a, {});
+    EigenProblem<T> with_checksums{guarded};
+    with_checksums.protection = &guarded;
+    try {
+        eigensolve(this->ctx, with_checksums, options);
+        ADD_FAILURE() << "the factorisation has no checksums";
+    } catch (const InputError& error) {
+        EXPECT_NE(std::string(error.what()).find("a method with checksums: lanczos"),
+                  std::string::npos)
+            << error.what();
+    }
     WithoutEntries<T> free(a);
     EXPECT_THROW(eigensolve(this->ctx, EigenProblem<T>{free}, options), InputError);
     BlockVector<T> column(this->ctx, a.row_map(), 1);

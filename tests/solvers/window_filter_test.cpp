@@ -112,6 +112,35 @@ TYPED_TEST(WindowFilterTest, ManyCopiesInAWindow) {
     this->check(zero, std::vector<double>(20, 0.0), -1, 1);
 }
 
+/// Every copy of an eigenvalue at an end of the window is inside, by every method, and an
+/// eigenvalue farther outside than rounding is not, also if the tolerance is much larger than its
+/// distance.
+TYPED_TEST(WindowFilterTest, EigenvaluesAtAnEnd) {
+    using T = TypeParam;
+    const double eps = static_cast<double>(epsilon_v<T>);
+    const double beside = 1000 * eps;
+    std::vector<double> values = {0.5, 0.5, 0.5, 0.55, 0.6, 0.6, 0.5 - beside, 0.6 + beside};
+    for (int i = 0; i < 300; ++i) {
+        values.push_back(i < 150 ? -2 + 0.015 * i : 1 + 0.005 * i);
+    }
+    auto a = test::diagonal<T>(this->ctx, values);
+    for (const Method method : {Method::filter, Method::dense, Method::shift_invert}) {
+        EigenOptions options;
+        options.window = Window{0.5, 0.6};
+        options.method = method;
+        options.tol = 1e-4;
+        const EigenResult<T> result = eigensolve(this->ctx, EigenProblem<T>{a}, options);
+        SCOPED_TRACE(to_string(method));
+        EXPECT_TRUE(result.converged) << result.message;
+        ASSERT_EQ(result.eigenvalues.size(), 6U);
+        const double exact[] = {0.5, 0.5, 0.5, 0.55, 0.6, 0.6};
+        for (std::size_t j = 0; j < 6; ++j) {
+            EXPECT_NEAR(result.eigenvalues[j], exact[j], 100 * eps);
+        }
+        EXPECT_EQ(result.vectors.width(), 6);
+    }
+}
+
 TYPED_TEST(WindowFilterTest, InvalidInputIsAnInputError) {
     auto a = test::laplace3d<TypeParam>(this->ctx, 9, 8, 7);
     EigenOptions options;

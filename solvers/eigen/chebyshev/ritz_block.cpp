@@ -267,7 +267,8 @@ std::vector<RitzPair> RitzBlock<T>::pairs(int active) const {
 template <class T>
 void RitzBlock<T>::extract(const std::vector<int>& order, BlockView<T> y) {
     BlockVector<T> all;
-    const int active = std::max(0, y.cols - locked());
+    const int last = order.empty() ? 0 : *std::max_element(order.begin(), order.end()) + 1;
+    const int active = std::max(0, last - locked());
     ctx_.comm().agree([&] { all = BlockVector<T>(ctx_, a_.row_map(), locked() + active); });
     copy(ctx_, locked_block(), all.columns(0, locked()));
     copy(ctx_, active_block().columns(0, active), all.columns(locked(), active));

@@ -87,7 +87,7 @@ class RitzBlock {
 
     /// The locked pairs and the first `active` active pairs.
     std::vector<RitzPair> pairs(int active) const;
-    /// Y(:, j) = [Q X](:, order[j]) with order[j] < max(locked(), Y.cols).
+    /// Y(:, j) = [Q X](:, order[j]).
     void extract(const std::vector<int>& order, BlockView<T> y);
 
     /// Products, counted by column, including those before a restored state.

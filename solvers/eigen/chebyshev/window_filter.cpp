@@ -75,7 +75,8 @@ class WindowFilter : public VerifiedSearch<T> {
     }
 
     void make_block() {
-        block_.emplace(this->ctx(), this->problem(), SpectralOrder::window(low_, high_),
+        const Window widened = with_slack({low_, high_}, norm_, attainable_tolerance<T>(0));
+        block_.emplace(this->ctx(), this->problem(), SpectralOrder::window(widened),
                        this->options().seed,
                        typename RitzBlock<T>::Room{room(), room(), fresh_columns});
         filter_.emplace(this->ctx(), block_->a(), block_->constraints(),
@@ -267,12 +268,35 @@ class WindowFilter : public VerifiedSearch<T> {
 
     int give_up() override { return block_->locked(); }
 
-    /// The locked pairs and, after a search that was given up, the active pairs in the window.
+    /// The places in [Q X] of the pairs in the window: those that are locked and, after a search
+    /// that was given up, the active ones. Locked pairs beside the window are no result.
+    std::vector<int> places() const {
+        std::vector<int> places;
+        for (int j = 0; j < block_->locked(); ++j) {
+            if (block_->locked_key(j) <= 0) {
+                places.push_back(j);
+            }
+        }
+        for (int j = 0; this->has_given_up() && j < inside(); ++j) {
+            places.push_back(block_->locked() + j);
+        }
+        return places;
+    }
     std::vector<RitzPair> pairs() override {
-        return block_->pairs(this->has_given_up() ? inside() : 0);
+        const std::vector<RitzPair> all = block_->pairs(block_->active());
+        std::vector<RitzPair> pairs;
+        for (const int place : places()) {
+            pairs.push_back(all[static_cast<std::size_t>(place)]);
+        }
+        return pairs;
     }
     void extract(const std::vector<int>& order, BlockView<T> y) override {
-        block_->extract(order, y);
+        const std::vector<int> all = places();
+        std::vector<int> chosen;
+        for (const int j : order) {
+            chosen.push_back(all[static_cast<std::size_t>(j)]);
+        }
+        block_->extract(chosen, y);
     }
 
     void refine_pairs() override {

@@ -245,7 +245,8 @@ class DenseSearch : public VerifiedSearch<T> {
         });
         if (comm.max(indefinite) > 0) {
             throw_indefinite(IndefiniteError::Operand::mass,
-                             "dense: B is not positive definite: its Cholesky factorisation fails");
+                             "dense: B is not positive definite to rounding: its Cholesky "
+                             "factorisation fails; shift-invert takes a singular B");
         }
         if (is_root()) {
             values_ = pencil->values();
@@ -254,7 +255,8 @@ class DenseSearch : public VerifiedSearch<T> {
         comm.broadcast(facts.data(), sizeof(facts), 0);
         take_facts(facts);
         choice_ =
-            select_pairs(values_, this->options(), which_, attainable_tolerance<real_t<T>>(0));
+            select_pairs(values_, this->options(), which_, norm_b_ > 0 ? norm_ / norm_b_ : norm_,
+                         attainable_tolerance<real_t<T>>(0));
         send_vectors(pencil ? &*pencil : nullptr);
     }
 

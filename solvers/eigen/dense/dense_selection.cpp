@@ -7,6 +7,8 @@
 #include <limits>
 #include <numeric>
 
+#include "solvers/eigen/search/spectral_order.hpp"
+
 namespace quiver {
 namespace {
 
@@ -37,14 +39,12 @@ EigenOptions as_one_end(const EigenOptions& options) {
 }
 
 PairChoice select_pairs(const std::vector<double>& values, const EigenOptions& options, Which which,
-                        double rounding) {
+                        double norm, double rounding) {
     PairChoice choice{{}, std::numeric_limits<double>::infinity()};
     if (options.window) {
-        // All copies of an eigenvalue at an end of the window are inside, however they are rounded.
-        const double slack = rounding * std::max(std::abs(values.front()), std::abs(values.back()));
+        const Window window = with_slack(*options.window, norm, rounding);
         for (std::size_t i = 0; i < values.size(); ++i) {
-            if (values[i] >= options.window->low - slack &&
-                values[i] <= options.window->high + slack) {
+            if (values[i] >= window.low && values[i] <= window.high) {
                 choice.indices.push_back(static_cast<int>(i));
             }
         }

@@ -21,10 +21,9 @@ struct PairChoice {
 /// check_options() accepts them: for methods that select from a whole spectrum themselves.
 EigenOptions as_one_end(const EigenOptions& options);
 
-/// Selects from all `values`, ascending and not empty: those in options.window, else the options.k
-/// values that `which` wants. Equal values count one by one. A value that is outside of the window
-/// by at most `rounding` times the largest magnitude counts as inside.
+/// Selects from all `values`, ascending and not empty: those in with_slack(options.window, norm,
+/// rounding), else the options.k values that `which` wants. Equal values count one by one.
 PairChoice select_pairs(const std::vector<double>& values, const EigenOptions& options, Which which,
-                        double rounding);
+                        double norm, double rounding);
 
 }  // namespace quiver

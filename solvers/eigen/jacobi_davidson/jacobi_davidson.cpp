@@ -83,8 +83,9 @@ class JacobiDavidson : public VerifiedSearch<T> {
         const double scale = basis_.scale(width_ > 0 ? basis_.value(0) : 0);
         const double residual = width_ > 0 && scale > 0 ? residual_.front() / scale : 0;
         char text[96];
-        std::snprintf(text, sizeof(text), "the residual of pair %d is at %.1e ||A||",
-                      basis_.locked() + 1, residual);
+        std::snprintf(text, sizeof(text), "the residual of pair %d is at %.1e %s",
+                      basis_.locked() + 1, residual,
+                      this->problem().b != nullptr ? "(||A|| + |lambda| ||B||)" : "||A||");
         last_residual_ = text;
         this->report(std::min(k_, basis_.locked()), residual, stage);
     }

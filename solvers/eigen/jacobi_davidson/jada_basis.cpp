@@ -33,6 +33,9 @@ constexpr int norm_steps = 6;
 constexpr int norm_width = 2;
 /// Elements of W^H W below this many units of round-off of ||A||^2 are noise.
 constexpr double gram_noise = 16;
+/// Eigenvalues of G whose relative difference is at most this count as equal: in a search space
+/// that is not yet accurate, their eigenvectors are mixtures.
+constexpr double fold_gap = 0.05;
 
 std::vector<int> sequence(int count) {
     std::vector<int> result(static_cast<std::size_t>(count));
@@ -335,8 +338,17 @@ template <class T>
 void JadaBasis<T>::ritz_at_target() {
     const HermitianEigen<T> folded = hermitian_eigen(g_);
     // Only if B = I does the better half of V contain all components of V along eigenvectors near
-    // the target.
+    // the target. The half must not end between equal values: eigenvectors for tau - d and tau + d
+    // share the folded value d^2, and a part of their space holds only mixtures of both.
     pairs_ = b_ ? size_ : (size_ + 1) / 2;
+    const auto folded_value = [&](int j) {
+        return static_cast<double>(folded.values[static_cast<std::size_t>(j)]);
+    };
+    const double noise = gram_noise * static_cast<double>(epsilon_v<T>) * norm_ * norm_;
+    while (pairs_ < size_ && folded_value(pairs_) - folded_value(pairs_ - 1) <=
+                                 noise + fold_gap * std::abs(folded_value(pairs_))) {
+        ++pairs_;
+    }
     // ||y||_2^2 / ||B|| <= ||y||^2 in the norm of B^-1, and in that norm ||W s|| >= |theta|. The
     // factor 2 allows for an estimate of ||B|| that is too small.
     const double mass = b_ ? 2 * static_cast<double>(inner_.norm) : 1;
@@ -357,7 +369,7 @@ void JadaBasis<T>::ritz_at_target() {
         const double theta =
             std::abs(static_cast<double>(eigen.values[static_cast<std::size_t>(j)]));
         // Values of G below its rounding errors carry no information.
-        const bool known = squares > gram_noise * static_cast<double>(epsilon_v<T>) * norm_ * norm_;
+        const bool known = squares > noise;
         length.push_back(known ? std::max(std::sqrt(squares / mass), theta) : theta);
     }
     std::vector<int> order = sequence(pairs_);

@@ -23,7 +23,8 @@ namespace quiver {
 /// tau the target (0 for an end). With H = V^H W and G = W^H W, Ritz vectors V s come from
 ///
 ///    an end:   H s = theta s, from the wanted end on
-///    a target: G f = sigma^2 f, F the better half of the f (with B: all);
+///    a target: G f = sigma^2 f, F the better half of the f, extended so that no sigma^2 of F is
+///              close to one outside (with B: all);
 ///              (F^H H F) y = theta y, s = F y, ordered by ||W s||, smallest first
 ///
 /// The Ritz value is tau + theta. `Ritz pairs` below are those of the last ritz(), in that order.
@@ -72,7 +73,7 @@ class JadaBasis {
     int expand(int width);
 
     void ritz();
-    /// The number of Ritz pairs; for a target without B half the columns of V.
+    /// The number of Ritz pairs; for a target without B half the columns of V, or some more.
     int pairs() const { return pairs_; }
     double value(int j) const { return value_[static_cast<std::size_t>(j)]; }
     /// The key by which Ritz pairs are ordered; for a target ||W s|| >= |theta|.

@@ -242,9 +242,6 @@ bool wants_both_ends(Which which) {
 template <class T>
 EigenResult<T> solve_both_ends(Context& ctx, const EigenProblem<T>& problem,
                                const EigenOptions& options) {
-    if (options.window) {
-        refuse("a window excludes eigenvalues at both ends of the spectrum: omit one of the two");
-    }
     if (problem.checkpoint != nullptr) {
         refuse(
             "eigenvalues at both ends take two solves, and a checkpoint holds one: solve for "

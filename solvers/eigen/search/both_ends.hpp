@@ -20,8 +20,9 @@ bool wants_both_ends(Which which);
 /// coarse solve for one pair shows that the other end is too close to zero. Work and seconds of all
 /// solves are added. If the first solve does not converge, its pairs are the result.
 ///
-/// Throws InputError on all ranks for a window or a checkpoint, which belong to one solve, and the
-/// errors of eigensolve(). Collective. Cost: two solves, each for at most k pairs.
+/// The options have no window. Throws InputError on all ranks for a checkpoint, which belongs to
+/// one solve, and the errors of eigensolve(). Collective. Cost: two solves, each for at most k
+/// pairs.
 template <class T>
 EigenResult<T> solve_both_ends(Context& ctx, const EigenProblem<T>& problem,
                                const EigenOptions& options);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <vector>
@@ -27,16 +28,24 @@ inline std::vector<RitzPair> ritz_pairs(const std::vector<double>& values,
     return pairs;
 }
 
+/// The window in which computed values count as inside: wider at each end by `rounding` times the
+/// larger of `norm` (of A; with B ||A|| / ||B||) and the |end|. Every copy of an eigenvalue at an
+/// end is then inside, however it was rounded.
+inline Window with_slack(const Window& window, double norm, double rounding) {
+    const auto slack = [&](double end) { return rounding * std::max(norm, std::abs(end)); };
+    return {window.low - slack(window.low), window.high + slack(window.high)};
+}
+
 /// Maps an eigenvalue to a key; the most wanted eigenvalue has the smallest key. The key is the
 /// eigenvalue if the smallest are wanted, its negative if the largest are wanted, and with a window
 /// the distance to the window (0 inside).
 class SpectralOrder {
   public:
     SpectralOrder(Which which) : which_(which) {}
-    static SpectralOrder window(double low, double high) {
+    static SpectralOrder window(const Window& window) {
         SpectralOrder order(Which::smallest);
-        order.low_ = low;
-        order.high_ = high;
+        order.low_ = window.low;
+        order.high_ = window.high;
         return order;
     }
 

@@ -49,7 +49,15 @@ void InverseLanczos<W>::start(const std::vector<BlockVector<W>>& known, int bloc
                                  b_basis_.columns(0, known_));
     }
     const int width = std::min(block, columns_);
-    fill_random(ctx, seed_, 0, 0, basis_.columns(known_, width));
+    const BlockView<W> first = basis_.columns(known_, width);
+    fill_random(ctx, seed_, 0, 0, first);
+    if (pencil_.has_b()) {
+        // (A - sigma B)^-1 B X has no components in the null space of a singular B, where the
+        // B-norm would not limit their growth.
+        BlockVector<W> bx(ctx, pencil_.map(), width);
+        pencil_.inner().b->apply(ctx, BlockView<const W>(first), bx.view());
+        pencil_.solve(factor_, std::as_const(bx).view(), first);
+    }
     OrthOptions options;
     options.seed = ++seed_;
     const BlockView<W> none = {};

@@ -87,6 +87,12 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
         if (problem.constraints.cols > 0) {
             refuse_problem("constraints are not supported; use dense or a method that iterates");
         }
+        if (problem.protection != nullptr) {
+            refuse_problem(
+                "the factorisation has no checksums, so that the method takes no protected matrix; "
+                "omit the protection (--abft), or take a method with checksums: lanczos for an "
+                "end, jd for a target, filter for a window");
+        }
         const std::int64_t rows = problem.a.row_map().global_rows();
         if (rows > most_ldlt_rows && !uses_mumps_) {
             refuse_problem(std::to_string(rows) + " rows; at most " +
@@ -164,12 +170,27 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
                 " MB on " + std::to_string(comm.size()) + (comm.size() > 1 ? " ranks" : " rank")});
         }
     }
-    bool is_positive_definite(const CsrRows<Wide>& b) const {
+    /// True if B has an eigenvalue below the rounding errors of its entries: if B + tau I, tau > 0
+    /// their size, is not positive definite. A semidefinite B is accepted.
+    bool is_indefinite(const CsrRows<Wide>& b) const {
+        double most = 0;
+        for (std::size_t row = 0; row + 1 < b.row_start.size(); ++row) {
+            double sum = 0;
+            for (auto e = static_cast<std::size_t>(b.row_start[row]);
+                 e < static_cast<std::size_t>(b.row_start[row + 1]); ++e) {
+                sum += std::abs(b.value[e]);
+            }
+            most = std::max(most, sum);
+        }
+        const double tau = rounding() * most;
+        if (tau == 0) {
+            return true;
+        }
         if (uses_mumps_) {
             MumpsFactorisation<Wide> mass(Comm(), this->ctx().threads(), b, nullptr);
-            return mass.factor(b, nullptr, 0).is_positive_definite();
+            return !mass.factor(b, nullptr, -tau).is_positive_definite();
         }
-        return LdltFactorisation<Wide>().factor(b, nullptr, 0).is_positive_definite();
+        return !LdltFactorisation<Wide>().factor(b, nullptr, -tau).is_positive_definite();
     }
 
     /// Runs on rank 0 only.
@@ -177,7 +198,7 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
         facts_.exponents.a = scale_to_one(a);
         if (b) {
             facts_.exponents.b = scale_to_one(*b);
-            facts_.is_indefinite = !is_positive_definite(*b);
+            facts_.is_indefinite = is_indefinite(*b);
             if (facts_.is_indefinite) {
                 return;
             }
@@ -192,6 +213,7 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
             std::min<std::int64_t>(step_width(this->options()), this->dimensions()));
         options.max_basis = this->options().max_basis;
         options.residual = std::clamp(0.1 * this->options().tol, 1e-14, 1e-11);
+        options.cluster_residual = 0.1 * this->tolerance();
         if (sizeof(real_t<T>) < sizeof(double)) {
             // The rounding of entries to single precision has separated the copies of a multiple
             // eigenvalue.
@@ -207,7 +229,19 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
             return goes_on;
         };
         slicer_.emplace(*pencil_, options);
-        facts_.proven = find();
+        std::string message;
+        try {
+            facts_.proven = find();
+            message = slicer_->message();
+        } catch (const NumericalError&) {
+            if (reporting_ || !pencil_->has_b()) {
+                throw;
+            }
+            message =
+                "the wanted eigenvectors have no length in the inner product of B, which is "
+                "singular to rounding: their eigenvalues may be infinite; request the other end, "
+                "or those nearest a target";
+        }
         facts_.cluster_is_cut = slicer_->cluster_is_cut();
         facts_.found = static_cast<std::int64_t>(slicer_->values().size());
         facts_.factorisations = pencil_->factorisations();
@@ -216,7 +250,7 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
         facts_.norm_b = pencil_->norm_b();
         facts_.resolution = slicer_->resolution();
         facts_.largest_move = pencil_->largest_move();
-        slicer_->message().copy(facts_.message.data(), facts_.message.size() - 1);
+        message.copy(facts_.message.data(), facts_.message.size() - 1);
     }
 
     /// Finds a superset of the wanted pairs.
@@ -231,9 +265,10 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
         };
         const int k = options.k;
         if (options.window) {
-            const double slack = rounding() * pencil_->norm() / pencil_->norm_b();
-            return slicer.find_between(to_scaled(options.window->low) - slack,
-                                       to_scaled(options.window->high) + slack);
+            const Window window =
+                with_slack({to_scaled(options.window->low), to_scaled(options.window->high)},
+                           pencil_->norm() / pencil_->norm_b(), rounding());
+            return slicer.find_between(window.low, window.high);
         }
         switch (which_) {
             case Which::smallest:
@@ -284,8 +319,9 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
         comm.broadcast(&facts_, sizeof(facts_), 0);
         if (facts_.is_indefinite) {
             throw_indefinite(IndefiniteError::Operand::mass,
-                             "shift-invert: B is not positive definite: its factorisation has a "
-                             "pivot that is not positive");
+                             "shift-invert: B is not positive definite: it has an eigenvalue "
+                             "below -" +
+                                 number_text(rounding(), 2) + " ||B||");
         }
         if (facts_.largest_move > 0) {
             this->ctx().emit(
@@ -314,21 +350,15 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
 
     void choose(const std::vector<double>& sorted, const std::vector<int>& order) {
         const double unit = std::ldexp(1.0, value_exponent());
-        const double slack = rounding() * facts_.norm / facts_.norm_b * unit;
+        const double norm = facts_.norm / facts_.norm_b * unit;
         std::vector<int> chosen;
-        if (const std::optional<Window>& window = this->options().window) {
-            for (std::size_t i = 0; i < sorted.size(); ++i) {
-                if (window->low - slack <= sorted[i] && sorted[i] <= window->high + slack) {
-                    chosen.push_back(static_cast<int>(i));
-                }
-            }
-        } else if (!sorted.empty()) {
+        if (!sorted.empty()) {
             EigenOptions options = this->options();
             options.k = std::min(options.k, static_cast<int>(sorted.size()));
-            const PairChoice choice = select_pairs(sorted, options, which_, rounding());
+            const PairChoice choice = select_pairs(sorted, options, which_, norm, rounding());
             chosen = choice.indices;
             tied_ = facts_.cluster_is_cut ||
-                    choice.distance <= std::max(facts_.resolution * unit, slack);
+                    choice.distance <= std::max(facts_.resolution * unit, rounding() * norm);
         }
         for (const int i : chosen) {
             values_.push_back(sorted[static_cast<std::size_t>(i)]);

@@ -12,7 +12,6 @@
 #include "blockvec/block_vector.hpp"
 #include "kernels/column_ops.hpp"
 #include "kernels/random.hpp"
-#include "solvers/precond/chebyshev.hpp"
 
 namespace quiver {
 namespace {
@@ -30,11 +29,17 @@ constexpr double move_units[] = {0, 1e4, -1e4, 1e6, -1e6, 1e8, -1e8};
 /// Threads wait longer for each other than they compute on blocks of fewer rows.
 constexpr std::int64_t few_rows = 20000;
 
-/// max |eigenvalue| by Lanczos steps.
-template <class W>
-double norm_of(Context& ctx, Operator<W>& a) {
-    const SpectrumEstimate estimate = estimate_spectrum<W>(ctx, a);
-    return std::max(std::abs(estimate.least), std::abs(estimate.largest));
+double norm_of(const SpectrumEstimate& ends) {
+    return std::max(std::abs(ends.least), std::abs(ends.largest));
+}
+
+/// Calls visit(column, value) for the entries of a row.
+template <class W, class Visit>
+void visit_row(const CsrRows<W>& rows, std::int64_t row, Visit&& visit) {
+    for (auto e = static_cast<std::size_t>(rows.row_start[static_cast<std::size_t>(row)]);
+         e < static_cast<std::size_t>(rows.row_start[static_cast<std::size_t>(row) + 1]); ++e) {
+        visit(rows.column[e], rows.value[e]);
+    }
 }
 
 }  // namespace
@@ -47,11 +52,12 @@ ShiftedPencil<W>::ShiftedPencil(int threads, CsrRows<W> a, std::optional<CsrRows
       a_(std::move(a)),
       b_(std::move(b)) {
     matrix_.emplace(ctx_, a_);
-    norm_ = norm_of<W>(ctx_, *matrix_);
+    ends_ = estimate_spectrum<W>(ctx_, *matrix_);
+    norm_ = norm_of(ends_);
     if (b_) {
         mass_.emplace(ctx_, *b_);
         inner_ = inner_product<W>(ctx_, &*mass_);
-        norm_b_ = norm_of<W>(ctx_, *mass_);
+        norm_b_ = norm_of(estimate_spectrum<W>(ctx_, *mass_));
     }
 }
 
@@ -59,10 +65,9 @@ template <class W>
 double ShiftedPencil<W>::least_ratio() const {
     const auto diagonal = [](const CsrRows<W>& rows, std::int64_t row) {
         double sum = 0;
-        for (auto e = static_cast<std::size_t>(rows.row_start[static_cast<std::size_t>(row)]);
-             e < static_cast<std::size_t>(rows.row_start[static_cast<std::size_t>(row) + 1]); ++e) {
-            sum += rows.column[e] == row ? std::real(rows.value[e]) : 0;
-        }
+        visit_row(rows, row, [&](std::int64_t column, const W& value) {
+            sum += column == row ? std::real(value) : 0;
+        });
         return sum;
     };
     double least = std::numeric_limits<double>::infinity();
@@ -70,6 +75,19 @@ double ShiftedPencil<W>::least_ratio() const {
         least = std::min(least, diagonal(a_, row) / (b_ ? diagonal(*b_, row) : 1));
     }
     return least;
+}
+
+template <class W>
+double ShiftedPencil<W>::lower_bound() const {
+    double least = std::numeric_limits<double>::infinity();
+    for (std::int64_t row = 0; row < rows(); ++row) {
+        double bound = 0;
+        visit_row(a_, row, [&](std::int64_t column, const W& value) {
+            bound += column == row ? std::real(value) : -std::abs(value);
+        });
+        least = std::min(least, bound);
+    }
+    return std::max(least, least_ritz_value() - (ends_.bound - ends_.largest));
 }
 
 template <class W>
@@ -166,15 +184,18 @@ template <class W>
 ShiftedFactor<W> ShiftedPencil<W>::factor(double sigma) {
     ShiftedFactor<W> best;
     ShiftedFactor<W> last;
-    best.error = std::numeric_limits<double>::infinity();
+    bool is_clear = false;  // of `best`: it has not moved, or farther than its error
+    const double unit = rounding_unit * scale(sigma);
     for (const double units : move_units) {
-        const double move = units * rounding_unit * scale(sigma) / norm_b_;
-        last = try_factor(sigma + move);
-        if (last.complete && (!best.complete || last.error < best.error)) {
+        last = try_factor(sigma + units * unit / norm_b_);
+        const bool clear =
+            std::isfinite(last.error) && (units == 0 || last.error < std::abs(units) * unit);
+        if (last.complete && (!best.complete || (clear && !is_clear) ||
+                              (clear == is_clear && last.error < best.error))) {
             best = last;
+            is_clear = clear;
         }
-        if (std::isfinite(best.error) &&
-            best.backward <= good_units * rounding_unit * scale(sigma)) {
+        if (is_clear && best.backward <= good_units * unit) {
             break;
         }
     }

@@ -12,6 +12,7 @@
 #include "kernels/sparse/sparse_matrix.hpp"
 #include "solvers/eigen/shift_invert/factorisation.hpp"
 #include "solvers/orth/inner_product.hpp"
+#include "solvers/precond/chebyshev.hpp"
 
 namespace quiver {
 
@@ -47,13 +48,21 @@ class ShiftedPencil {
     double norm_b() const { return norm_b_; }
     /// The least ratio of two diagonal entries a_ii / b_ii, an upper bound of the least eigenvalue.
     double least_ratio() const;
+    /// The least Ritz value of A in a short Lanczos run: an upper bound of the least eigenvalue of
+    /// A.
+    double least_ritz_value() const { return sign_ > 0 ? ends_.least : -ends_.largest; }
+    /// The larger of two numbers of which the first is and the second is likely to be at most the
+    /// least eigenvalue of A: the least Gershgorin bound a_ii - sum_j |a_ij|, and the least Ritz
+    /// value minus the length of the last Lanczos vector. Cost: a pass over the entries.
+    double lower_bound() const;
 
     /// A <- -A.
     void negate();
 
     /// Factorises A - sigma B. If a pivot is so small that digits are lost, sigma moves by 1e4, 1e6
     /// or 1e8 units of rounding of scale(sigma) / ||B|| in either direction, until the factors are
-    /// good; otherwise the best attempt is taken.
+    /// good and their error is smaller than the move, so that (with B = I) an eigenvalue at the
+    /// requested shift does not spoil the count; otherwise the best attempt is taken.
     ShiftedFactor<W> factor(double sigma);
     /// Y = (A - sigma B)^-1 X with the factors of the last call of factor(), which returned
     /// `factor`; one step of iterative refinement follows if they have lost digits. X and Y do not
@@ -84,6 +93,8 @@ class ShiftedPencil {
     std::optional<SparseMatrix<W>> mass_;
     InnerProduct<W> inner_;
     double sign_ = 1;
+    /// Of A before negate().
+    SpectrumEstimate ends_;
     double norm_ = 0;
     double norm_b_ = 1;
     double largest_move_ = 0;

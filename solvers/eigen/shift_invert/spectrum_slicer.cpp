@@ -203,12 +203,26 @@ bool SpectrumSlicer<W>::search_once(const Wanted& wanted) {
     }
 }
 
-/// True if the residual is small relative to theta, or at the level of rounding of ||A||.
+template <class W>
+double SpectrumSlicer<W>::cluster_accuracy() const {
+    return is_in_cluster_ ? options_.cluster_residual * pencil_.norm() / pencil_.norm_b() : 0;
+}
+
+/// True if the residual is small relative to theta, or if that of A x = lambda B x is small enough:
+/// at the level of rounding of ||A||, or in a cluster at that of the tolerance. Proof of the
+/// latter: let r = (A - sigma B)^-1 B x - theta x, lambda = sigma + 1 / theta, and x' = x + r /
+/// theta = (A - sigma B)^-1 B x / theta the vector that accept() takes. Then A x' - lambda B x' =
+/// (B x - B x') / theta = -B r / theta^2, whose 2-norm is at most sqrt(||B||) ||r||_B / theta^2.
+/// Because r is B-orthogonal to x, ||x'||_B >= ||x||_B = 1 and ||x'||_2 >= 1 / sqrt(||B||). The
+/// residual relative to ||x'||_2 is therefore at most ||B|| ||r||_B / theta^2.
 template <class W>
 bool SpectrumSlicer<W>::has_converged(const InversePair& pair) const {
+    // A pair with a larger residual relative to theta is no approximation of the nearest ones.
+    constexpr double most = 0.1;
     const double size = std::abs(pair.theta);
     const double rounding = slicing_unit * pencil_.norm() / pencil_.norm_b();
-    return pair.residual <= size * std::max(options_.residual, rounding * size);
+    return pair.residual <= size * std::max({options_.residual, rounding * size,
+                                             std::min(cluster_accuracy() * size, most)});
 }
 
 /// Keeps the converged pairs among the first `most`; the values of other pairs become estimates.
@@ -242,7 +256,8 @@ int SpectrumSlicer<W>::accept(InverseLanczos<W>& lanczos, const std::vector<Inve
     // factorisation. x^H A x has an error of rounding of ||A||.
     const std::vector<double> quotients = pencil_.quotients(std::as_const(x).view());
     const double rounding = 4 * slicing_unit * pencil_.norm() * growth_;
-    const double error = std::isfinite(factor_.error) ? factor_.error * growth_ : 0;
+    const double error =
+        growth_ * (cluster_accuracy() + (std::isfinite(factor_.error) ? factor_.error : 0));
     std::vector<int> kept;
     for (std::size_t j = 0; j < taken.size(); ++j) {
         const double theta = pairs[static_cast<std::size_t>(taken[j])].theta;
@@ -308,8 +323,12 @@ bool SpectrumSlicer<W>::choose_shift(double low, double high, double& shift) con
                                          : std::isfinite(low) ? low
                                                               : 0)
                                       : marks.front();
-    marks.push_back(std::isfinite(low) ? low : near - 2 * size);
-    marks.push_back(std::isfinite(high) ? high : near + 2 * size);
+    if (std::abs(near) * slicing_unit > size) {
+        return false;  // eigenvalues farther out are infinite: B is singular to rounding
+    }
+    const double farther = std::max(2 * size, 8 * std::abs(near));
+    marks.push_back(std::isfinite(low) ? low : near - farther);
+    marks.push_back(std::isfinite(high) ? high : near + farther);
     std::sort(marks.begin(), marks.end());
     double widest = 0;
     for (std::size_t i = 1; i < marks.size(); ++i) {
@@ -393,22 +412,36 @@ double SpectrumSlicer<W>::cut_behind(const std::vector<double>& keys, int k) con
     return keys.back() + clear * resolution_ + 1e-3 * std::abs(keys.back() - keys.front());
 }
 
-/// Moves the shift until at most allowed(k) eigenvalues lie below it.
+/// Moves the shift until at most allowed(k) eigenvalues lie below it. The first shift is 0 if A
+/// seems to be positive semidefinite, else a bound of the end of the spectrum (with B: a guess).
 template <class W>
 bool SpectrumSlicer<W>::bracket_smallest(int k) {
-    const double least = pencil_.least_ratio();
-    const double size = std::max(pencil_.norm() / pencil_.norm_b(), std::abs(least));
-    double shift = least > 0 ? 0 : least;
-    for (double step = size > 0 ? size : 1; std::isfinite(step); step *= 4) {
-        if (!factor_at(shift)) {
+    constexpr double semidefinite = 1e-8;
+    // A shift closer to the first eigenvalue would cost the others digits.
+    constexpr double beside = 1.0 / 16;
+    constexpr int most_attempts = 20;
+    const double norm = pencil_.norm();
+    const double ratio = pencil_.least_ratio();
+    const double size = std::max(norm / pencil_.norm_b(), std::abs(ratio));
+    const double low = (pencil_.lower_bound() - beside * norm) / pencil_.norm_b();
+    double shift =
+        ratio > 0 && pencil_.least_ritz_value() > -semidefinite * norm ? 0 : std::min(low, ratio);
+    double step = size > 0 ? size : 1;
+    for (int attempt = 0; attempt < most_attempts && std::isfinite(step); ++attempt, step *= 8) {
+        if (factor_at(shift)) {
+            if (factor_.below <= allowed(k)) {
+                return true;
+            }
+        } else if (stopped_) {
             return false;
         }
-        if (factor_.below <= allowed(k)) {
-            return true;
-        }
-        shift = std::min(shift, least) - step;
+        message_.clear();
+        shift = std::min(std::min(shift, low), ratio) - step;
     }
-    return fail("no shift has been found below the wanted eigenvalues");
+    return fail(std::string("no shift has been found below the wanted eigenvalues") +
+                (pencil_.has_b() ? ": if B is singular, those at this end are infinite; request "
+                                   "the other end or those nearest a target"
+                                 : ""));
 }
 
 /// Called if the wanted set ends in a cluster: finds any `missing` further pairs of the cluster.
@@ -420,9 +453,11 @@ bool SpectrumSlicer<W>::take_cluster(double sigma, std::int64_t missing) {
         return true;
     }
     const std::size_t before = values_.size();
-    return factor_at(sigma) && search({0, 0, static_cast<int>(missing)}) &&
-           (static_cast<std::int64_t>(values_.size() - before) >= missing ||
-            fail("too few pairs of a cluster have converged"));
+    is_in_cluster_ = true;
+    const bool goes_on = factor_at(sigma) && search({0, 0, static_cast<int>(missing)});
+    is_in_cluster_ = false;
+    return goes_on && (static_cast<std::int64_t>(values_.size() - before) >= missing ||
+                       fail("too few pairs of a cluster have converged"));
 }
 
 template <class W>

@@ -30,6 +30,9 @@ struct SlicerOptions {
     int max_basis = 0;
     /// A Ritz pair has converged if its residual is this small relative to theta.
     double residual = 1e-11;
+    /// In a cluster that no factorisation resolves, a pair has converged if ||A x - lambda B x|| is
+    /// this small relative to ||A|| ||x||.
+    double cluster_residual = 1e-11;
     /// Eigenvalues closer than this count as equal, even if the factorisations tell them apart.
     double resolution = 0;
     std::uint64_t seed = 1;
@@ -87,6 +90,9 @@ class SpectrumSlicer {
     /// found.
     bool search(const Wanted& wanted);
     bool search_once(const Wanted& wanted);
+    /// The residual ||A x - lambda B x|| / (||B|| ||x||) at which a pair has converged, in a
+    /// cluster that no factorisation resolves; elsewhere 0.
+    double cluster_accuracy() const;
     bool has_converged(const InversePair& pair) const;
     int accept(InverseLanczos<W>& lanczos, const std::vector<InversePair>& pairs, int most);
     /// Finds the eigenvalues that are missing between two recorded shifts.
@@ -119,6 +125,8 @@ class SpectrumSlicer {
     double resolution_ = 0;
     /// max ||x||^2 of the pairs found: 1 without B.
     double growth_ = 1;
+    /// True while the pairs of a cluster are searched that no factorisation resolves.
+    bool is_in_cluster_ = false;
     bool cluster_is_cut_ = false;
     double cluster_shift_ = 0;
     bool stopped_ = false;
