@@ -233,7 +233,7 @@ TYPED_TEST_SUITE(ReducedPencilTest, test::Scalars);
 
 TYPED_TEST(ReducedPencilTest, DiagonalMasses) {
     using T = TypeParam;
-    const int n = 120;
+    const int n = 70;
     Pencil<T> pencil(this->ctx, random_matrix<T>(this->random, n, 3, false),
                      diagonal_rows<T>(graded(n, 0.05, 20)));
     this->check_all(pencil, 5);
@@ -249,7 +249,7 @@ TYPED_TEST(ReducedPencilTest, DiagonalMasses) {
 
 TYPED_TEST(ReducedPencilTest, SparseMassesOnOneRank) {
     using T = TypeParam;
-    const int n = 120;
+    const int n = 70;
     Pencil<T> pencil(this->ctx, random_matrix<T>(this->random, n, 3, false),
                      random_matrix<T>(this->random, n, 2, true));
     if (this->is_alone()) {
@@ -283,7 +283,7 @@ TYPED_TEST(ReducedPencilTest, TheMethodsThemselvesTakeB) {
 
 TYPED_TEST(ReducedPencilTest, MultiplesOfTheIdentity) {
     using T = TypeParam;
-    const int n = 100;
+    const int n = 60;
     const DenseRows<T> a = random_matrix<T>(this->random, n, 3, false);
     for (const double mass : {1e6, 1e-6}) {
         SCOPED_TRACE(mass);
@@ -344,7 +344,7 @@ TYPED_TEST(ReducedPencilTest, BothEndsAndLargestMagnitude) {
 /// Two uncoupled copies of a pencil: every eigenvalue is double.
 TYPED_TEST(ReducedPencilTest, MultipleEigenvaluesAndACutPair) {
     using T = TypeParam;
-    const std::size_t half = 50;
+    const std::size_t half = 30;
     const auto twice = [&](const DenseRows<T>& one) {
         DenseRows<T> two(2 * half, std::vector<T>(2 * half));
         for (std::size_t i = 0; i < half; ++i) {
@@ -433,7 +433,7 @@ TYPED_TEST(ReducedPencilTest, Constraints) {
 /// Exact start vectors take fewer products.
 TYPED_TEST(ReducedPencilTest, StartVectors) {
     using T = TypeParam;
-    const int n = 700;
+    const int n = 300;
     DenseRows<T> a = diagonal_rows<T>(std::vector<double>(n, 2));
     for (std::size_t i = 1; i < a.size(); ++i) {
         a[i][i - 1] = a[i - 1][i] = T(-1);

@@ -254,9 +254,9 @@ class ReducedPencil {
 
     std::string loss_of_digits() const {
         return "the condition number of B is at least " + number_text(factor_->pivot_ratio(), 2) +
-               ", and " + to_string(method_) +
-               " solves with a factor of B, which loses digits; use " +
-               (options_.window ? "shift-invert or dense" : "shift-invert or lobpcg");
+               ", and rounding errors of " + to_string(method_) +
+               " are relative to the largest |lambda|, about " + number_text(norm_c_, 2) +
+               "; use shift-invert or " + (options_.window ? "dense" : "lobpcg");
     }
 
     Context& ctx_;

@@ -37,7 +37,7 @@ constexpr bool reduces_pencil(Method method) {
 /// solved with the smaller tolerance tol ||A|| / (||B|| ||C|| / 2^e), within limits. If residuals
 /// are still too large, a second solve with a smaller tolerance starts from the pairs found. If
 /// they stay too large, the result has not converged; the message names the condition number of B
-/// and methods without this loss. The error of lambda is at most 2^-e ||r||. The verification by
+/// and other methods. The error of lambda is at most 2^-e ||r||. The verification by
 /// `solve` holds for C: it resolves a few times its tolerance times max |lambda|.
 ///
 /// Throws the errors of check_problem(), check_options() and factor_mass(), and InputError for a
