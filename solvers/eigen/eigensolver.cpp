@@ -134,9 +134,9 @@ DirectLimits direct_limits(Context& ctx, const EigenProblem<T>& problem) {
         const bool iterates_unaided =
             problem.inverse == nullptr && problem.preconditioner == nullptr;
         limits.dense = factor *
-                       (!limits.is_stored                      ? dense_rows_by_products
+                       (!limits.is_stored                     ? dense_rows_by_products
                         : limits.is_dense && iterates_unaided ? dense_rows_interior
-                                                               : dense_rows) /
+                                                              : dense_rows) /
                        2;
         limits.interior = limits.is_stored ? factor * dense_rows_interior / 2 : 0;
         limits.many = limits.is_stored ? dense_rows_many : 0;

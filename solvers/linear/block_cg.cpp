@@ -4,11 +4,15 @@
 #include <algorithm>
 #include <cmath>
 #include <complex>
+#include <string>
 #include <utility>
 
+#include "blockvec/block_vector.hpp"
 #include "blockvec/error.hpp"
+#include "blockvec/number_text.hpp"
 #include "blockvec/scalar_list.hpp"
 #include "kernels/column_ops.hpp"
+#include "kernels/random.hpp"
 #include "kernels/tsmm.hpp"
 #include "kernels/tsmttsm.hpp"
 #include "solvers/linear/linear_columns.hpp"
@@ -46,6 +50,59 @@ SmallMatrix<T> solve(const Cholesky<T>& factor, const SmallMatrix<T>& b) {
     return product(inverse, product(adjoint(inverse), b));
 }
 
+/// The largest |g_ij - conj(g_ji)| of G = X^H M X, relative to the largest diagonal element: 0 for
+/// a Hermitian M, up to rounding.
+template <class T>
+double hermitian_defect(const SmallMatrix<T>& g) {
+    double difference = 0;
+    double largest = 0;
+    for (int i = 0; i < g.rows(); ++i) {
+        largest = std::max(largest, std::abs(real_part(widen(g(i, i)))));
+        for (int j = 0; j <= i; ++j) {
+            difference = std::max(difference, std::abs(widen(g(i, j)) - conjugate(widen(g(j, i)))));
+        }
+    }
+    return largest > 0 ? difference / largest : 0;
+}
+
+/// Finds out that the block method fails because M is not Hermitian. Such an M of small defect
+/// still leads to the solution; of large defect it may not, and the residual then stays as it is
+/// for a long time or grows.
+class HermitianWatch {
+  public:
+    template <class T>
+    void see(const SmallMatrix<T>& gamma) {
+        defect_ = std::max(defect_, hermitian_defect(gamma));
+    }
+    /// `progress`: the largest residual relative to the start. True if the method should end.
+    bool ends(double progress) {
+        if (progress <= 0.5 * best_) {
+            best_ = progress;
+            defect_ = 0;
+            idle_steps_ = 0;
+            return false;
+        }
+        return ++idle_steps_ >= patient_steps && defect_ > large_defect;
+    }
+    std::string words() const {
+        return "the preconditioner M is not Hermitian: for residuals x and y, x^H M y and "
+               "conj(y^H M x) differ by " +
+               number_text(defect_, 2) + " of the largest x^H M x, and " +
+               std::to_string(idle_steps_) +
+               " steps have not halved the residual; use gmres, or a Hermitian M";
+    }
+    /// After fewer steps a solve that has not converged need not have failed.
+    static constexpr int patient_steps = 20;
+
+  private:
+    /// Measured: incomplete factors with pivots converge with defects up to 0.03 and fail from
+    /// 0.05.
+    static constexpr double large_defect = 0.05;
+    double best_ = 1;
+    double defect_ = 0;
+    int idle_steps_ = 0;
+};
+
 template <class T>
 class ConjugateGradients {
   public:
@@ -64,7 +121,7 @@ class ConjugateGradients {
     }
 
     LinearResult run() {
-        return columns_.solve([&] {
+        LinearResult result = columns_.solve([&] {
             if (shared_ && columns_.width() > 1) {
                 shared_ = shared_cycle();
                 if (!shared_) {
@@ -76,11 +133,14 @@ class ConjugateGradients {
                 separate_cycle();
             }
         });
+        explain_failure(result);
+        return result;
     }
 
   private:
     struct Column {
         double rz = 0;
+        double imaginary = 0;  // of r^H M r
         double alpha = 0;
         double beta = 0;
     };
@@ -110,24 +170,38 @@ class ConjugateGradients {
         for (int j = 0; j < n; ++j) {
             const auto at = static_cast<std::size_t>(j);
             const double rr = real_part(sums[at]);
-            const double rz =
-                with_m ? real_part(sums[at + static_cast<std::size_t>(n)]) : real_part(sums[at]);
+            const wide_scalar_t<T> dot =
+                widen(sums[with_m ? at + static_cast<std::size_t>(n) : at]);
+            const double rz = real_part(dot);
+            state_[at].imaginary = std::abs(dot - wide_scalar_t<T>(rz));
             state_[at].beta = first ? 0 : rz / state_[at].rz;
             state_[at].rz = rz;
             residuals_[at] = std::sqrt(rr);
         }
     }
-    /// Columns whose r^H M r is not positive leave.
+    /// Columns whose r^H M r is not positive, or is far from real, leave.
     void require_positive_m() {
         for (int j = 0; j < columns_.width(); ++j) {
-            const double rz = state_[static_cast<std::size_t>(j)].rz;
-            if (columns_.leaves(j) || rz > 0) {
+            const Column& column = state_[static_cast<std::size_t>(j)];
+            const double rz = column.rz;
+            if (columns_.leaves(j)) {
+                continue;
+            }
+            if (rz > 0) {
+                if (columns_.preconditioned() && column.imaginary > 0.5 * rz) {
+                    columns_.break_down(j, LinearStatus::breakdown,
+                                        "r^H M r has the real part " + number_text(rz) +
+                                            " and an imaginary part of size " +
+                                            number_text(column.imaginary) +
+                                            ": the preconditioner is not Hermitian; use gmres");
+                }
                 continue;
             }
             const bool finite = std::isfinite(rz);
             columns_.break_down(j, finite ? LinearStatus::breakdown : LinearStatus::not_finite,
                                 finite ? "r^H M r = " + number_text(rz) +
-                                             ": the preconditioner is not positive definite"
+                                             ": the preconditioner is not positive definite; "
+                                             "use gmres"
                                        : "the preconditioner gives NaN or infinity");
         }
     }
@@ -230,7 +304,9 @@ class ConjugateGradients {
         SmallMatrix<T> gamma;
         Cholesky<T> gamma_factor;
         Cholesky<T> curvature;
+        HermitianWatch watch;
         int z = correct(s, gamma);
+        watch.see(gamma);
         if (!factor(gamma, gamma_factor)) {
             return false;
         }
@@ -250,8 +326,14 @@ class ConjugateGradients {
             tsmm(ctx_, T(-1), products, alpha.view(), T(1), columns_.block(residual, s));
             const SmallMatrix<T> rho = orthonormalise(s);
             delta = product(rho, delta);
+            double progress = 0;
             for (int j = 0; j < columns_.width(); ++j) {
-                residuals_[static_cast<std::size_t>(j)] = column_norm(delta, j);
+                const double norm = column_norm(delta, j);
+                residuals_[static_cast<std::size_t>(j)] = norm;
+                progress = std::max(progress, norm / columns_.start_residual(j));
+            }
+            if (watch.ends(progress)) {
+                throw_collective(ErrorKind::input, "cg: " + watch.words());
             }
             columns_.end_step(std::span<const double>(residuals_.data(),
                                                       static_cast<std::size_t>(columns_.width())));
@@ -263,6 +345,7 @@ class ConjugateGradients {
                 return true;
             }
             z = correct(rho.rows(), gamma);
+            watch.see(gamma);
             const SmallMatrix<T> rho_gamma = product(adjoint(rho), gamma);
             const SmallMatrix<T> beta =
                 columns_.preconditioned() ? solve(gamma_factor, rho_gamma) : rho_gamma;
@@ -288,6 +371,53 @@ class ConjugateGradients {
         axpby(ctx_, T(1), columns_.block(z, next), T(0), target);
         tsmm(ctx_, T(1), columns_.block(search, s), beta.view(), T(1), target);
         columns_.exchange(search, product_block);
+    }
+
+    /// Columns of a solve with M may have failed because M is not Hermitian. If a random block
+    /// shows that, the messages of these columns say so.
+    void explain_failure(LinearResult& result) {
+        const auto has_failed = [](const LinearColumn& column) {
+            return column.status == LinearStatus::breakdown ||
+                   column.status == LinearStatus::stagnated ||
+                   (column.status == LinearStatus::out_of_iterations &&
+                    column.iterations >= HermitianWatch::patient_steps);
+        };
+        if (!columns_.preconditioned() ||
+            std::none_of(result.columns.begin(), result.columns.end(), has_failed)) {
+            return;
+        }
+        constexpr int width = 2;
+        BlockVector<T> x;
+        BlockVector<T> z;
+        ctx_.comm().agree([&] {
+            x = BlockVector<T>(ctx_, columns_.row_map(), width);
+            z = BlockVector<T>(ctx_, columns_.row_map(), width);
+        });
+        fill_random(ctx_, 0x9e3779b9u, x);
+        columns_.precondition(std::as_const(x).view(), z.view());
+        result.preconditioner_applications += width;
+        SmallMatrix<T> gamma(width, width);
+        tsmttsm(ctx_, T(1), std::as_const(x).view(), std::as_const(z).view(), T(0), gamma);
+        if (!all_finite(gamma)) {
+            columns_.require_no_throw();
+            return;
+        }
+        const double defect = hermitian_defect(gamma);
+        // An M in single precision has a defect near 1e-7.
+        if (!(defect > std::max(1e-5, 1e3 * static_cast<double>(epsilon_v<T>)))) {
+            return;
+        }
+        const std::string cause =
+            "; the preconditioner M is not Hermitian: for random x and y, x^H M y and "
+            "conj(y^H M x) differ by " +
+            number_text(defect, 2) + " of the largest x^H M x; use gmres, or a Hermitian M";
+        for (LinearColumn& column : result.columns) {
+            column.message += has_failed(column) ? cause : "";
+        }
+        const auto first = std::find_if(
+            result.columns.begin(), result.columns.end(),
+            [](const LinearColumn& column) { return column.status != LinearStatus::converged; });
+        result.message += has_failed(*first) ? cause : "";
     }
 
     static double column_norm(const SmallMatrix<T>& a, int j) {

@@ -209,3 +209,26 @@ def test_refused_arguments(rng):
         quiver.cg(np.ones((3, 4)), b)
     with pytest.raises(ValueError, match="name"):
         quiver.cg(lambda X: X, b, M="ic")
+
+
+def test_a_preconditioner_that_is_not_hermitian(rng):
+    """Incomplete factors with pivots: some stall cg, others do not."""
+    line = sp.diags([-1.0, 2.0, -1.0], [-1, 0, 1], shape=(40, 40))
+    a = (sp.kron(line, sp.identity(40)) + sp.kron(sp.identity(40), line)).tocsc()
+    b = block(rng, (1600, 8), "d")
+    bad = sla.spilu(a, drop_tol=1e-2, fill_factor=5)
+    preconditioner = quiver.LinearOperator(a.shape, bad.solve)
+    steps = []
+    with pytest.raises(ValueError, match="cg: the preconditioner M is not Hermitian: .*use gmres"):
+        quiver.cg(a, b, rtol=1e-8, M=preconditioner, callback=steps.append)
+    assert len(steps) < 60
+    _, info, details = quiver.cg(a, b[:, 0], rtol=1e-8, M=preconditioner, maxiter=60,
+                                 full_output=True)
+    assert info == 60 and "the preconditioner M is not Hermitian" in details.message
+    x, info = quiver.gmres(a, b, rtol=1e-8, M=preconditioner, restart=200)
+    assert info == 0 and np.all(np.linalg.norm(a @ x - b, axis=0)
+                                <= 1.01e-8 * np.linalg.norm(b, axis=0))
+    good = sla.spilu(a, drop_tol=1e-3, fill_factor=10)
+    x, info = quiver.cg(a, b, rtol=1e-8, M=quiver.LinearOperator(a.shape, good.solve))
+    assert info == 0 and np.all(np.linalg.norm(a @ x - b, axis=0)
+                                <= 1.01e-8 * np.linalg.norm(b, axis=0))

@@ -231,8 +231,8 @@ TEST(AutomaticRule, DenseMatricesGetADenseSolve) {
         EigenProblem<double> pencil{sparse};
         pencil.b = &a;
         const EigenOptions options = automatic(Which::smallest, 4);
-        EXPECT_EQ(choose_method(ctx, pencil, options).method,
-                  few ? Method::dense : Method::lobpcg) << n;
+        EXPECT_EQ(choose_method(ctx, pencil, options).method, few ? Method::dense : Method::lobpcg)
+            << n;
         problem.inverse = &sparse;
         EXPECT_EQ(chosen(Which::target).method, Method::jacobi_davidson) << n;
         EXPECT_EQ(chosen(Which::target).hand_over_after, few ? n * n / 1000 : 0) << n;

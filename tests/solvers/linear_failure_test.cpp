@@ -87,6 +87,100 @@ TYPED_TEST(LinearFailure, AnIndefinitePreconditioner) {
     }
 }
 
+/// A second-difference matrix with M = 1 + 0.3 K, K^H = -K: x^H M x is positive, but conjugate
+/// gradients do not converge.
+TYPED_TEST(LinearFailure, APreconditionerThatIsNotHermitian) {
+    using T = TypeParam;
+    const int n = 120;
+    Global<T> a(n, n);
+    Global<T> skewed(n, n);
+    for (int i = 0; i < n; ++i) {
+        a(i, i) = T(2);
+        skewed(i, i) = T(1);
+        for (const int j : {i - 1, i + 1}) {
+            if (j >= 0 && j < n) {
+                a(i, j) = T(-1);
+                skewed(i, j) = T(static_cast<real_t<T>>(j > i ? 0.3 : -0.3));
+            }
+        }
+    }
+    LinearSystem<T> system(this->ctx, a, random_global<T>(this->generator, n, 4));
+    Watched<T> watched(system.matrix());
+    system.use(watched);
+    SparseMatrix<T> m = sparse(this->ctx, skewed);
+    system.use_preconditioner(&m);
+    LinearOptions options = this->usual();
+    try {
+        system.solve(LinearMethod::cg, options);
+        ADD_FAILURE() << "no error";
+    } catch (const InputError& error) {
+        this->expect_word(error.what(), "cg: the preconditioner M is not Hermitian: ");
+        this->expect_word(error.what(), "use gmres");
+        EXPECT_LE(watched.products, 4 * 40);
+    }
+    options.share_search_space = false;
+    options.max_iterations = 60;
+    const LinearResult plain = system.solve(LinearMethod::cg, options);
+    EXPECT_FALSE(plain.converged);
+    this->expect_word(plain.message, "is not Hermitian");
+    for (const LinearColumn& column : plain.columns) {
+        this->expect_word(column.message, "is not Hermitian");
+        this->expect_word(column.message, "use gmres");
+    }
+    // Few steps of a solve that was not to converge need no explanation.
+    options.max_iterations = 3;
+    EXPECT_EQ(system.solve(LinearMethod::cg, options).message.find("Hermitian"), std::string::npos);
+    options = this->usual();
+    options.restart = n;
+    system.expect_solved(system.solve(LinearMethod::gmres, options), options);
+}
+
+TEST(LinearFailureComplex, APreconditionerWithAnImaginaryPart) {
+    using T = std::complex<double>;
+    Context ctx = make_context();
+    std::mt19937_64 generator = make_generator();
+    const int n = 20;
+    LinearSystem<T> system(ctx, hermitian<T>(generator, spread(n, 1, 10)),
+                           random_global<T>(generator, n, 2));
+    Global<T> turned(n, n);
+    for (int i = 0; i < n; ++i) {
+        turned(i, i) = T(1, 2);
+    }
+    SparseMatrix<T> m = sparse(ctx, turned);
+    system.use_preconditioner(&m);
+    LinearOptions options;
+    options.share_search_space = false;
+    const LinearResult result = system.solve(LinearMethod::cg, options);
+    for (const LinearColumn& column : result.columns) {
+        EXPECT_EQ(column.status, LinearStatus::breakdown);
+        EXPECT_NE(column.message.find("an imaginary part of size "), std::string::npos)
+            << column.message;
+    }
+}
+
+/// M without a small part of its upper triangle is not Hermitian, but conjugate gradients converge.
+TYPED_TEST(LinearFailure, ANearlyHermitianPreconditioner) {
+    using T = TypeParam;
+    const int n = 60;
+    LinearSystem<T> system(this->ctx, hermitian<T>(this->generator, spread(n, 1, 10)),
+                           random_global<T>(this->generator, n, 3));
+    Global<T> m(n, n);
+    for (int i = 0; i < n; ++i) {
+        m(i, i) = T(1);
+        if (i + 1 < n) {
+            m(i, i + 1) = T(static_cast<real_t<T>>(0.02));
+        }
+    }
+    SparseMatrix<T> nearly = sparse(this->ctx, m);
+    system.use_preconditioner(&nearly);
+    for (const bool share : {true, false}) {
+        LinearOptions options = this->usual();
+        options.tol = 1e-3;
+        options.share_search_space = share;
+        system.expect_solved(system.solve(LinearMethod::cg, options), options);
+    }
+}
+
 TYPED_TEST(LinearFailure, OperatorsThatGiveNaN) {
     using T = TypeParam;
     LinearSystem<T> system(this->ctx, hermitian<T>(this->generator, spread(20, 1, 30)),
