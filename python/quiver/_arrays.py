@@ -114,6 +114,20 @@ def stream_pointer(stream: Any) -> int:
                     "__cuda_stream__ is expected")
 
 
+class _Memory:
+    """The memory of an array, without the mark that it is read-only."""
+
+    def __init__(self, x: np.ndarray) -> None:
+        self.__array_interface__ = {**x.__array_interface__, "data": (x.ctypes.data, False)}
+        self.owner = x
+
+
+def _writable(x: np.ndarray) -> np.ndarray:
+    """`x`, or a view of a read-only `x` that torch takes without a warning. The library does not
+    write to its arguments."""
+    return x if x.flags.writeable else np.asarray(_Memory(x))
+
+
 class Space:
     """A library of arrays ('numpy', 'cupy', 'torch'), a device (-1: host), a CUDA stream, and a
     communicator of mpi4py or None."""
@@ -243,7 +257,7 @@ class Space:
         if self.library == "torch":
             import torch
 
-            return torch.from_numpy(np.ascontiguousarray(x)).to(self._torch_device())
+            return torch.from_numpy(_writable(np.ascontiguousarray(x))).to(self._torch_device())
         return self.module().asarray(x)
 
     def array(self, x: Any, char: str, name: str) -> Any:

@@ -33,15 +33,18 @@ nb::object array_of(const Context& ctx, BlockView<T> block) {
     const std::size_t shape[2] = {static_cast<std::size_t>(block.rows),
                                   static_cast<std::size_t>(block.cols)};
     const std::int64_t strides[2] = {block.ld, 1};
+    // X is passed as writable: several libraries cannot import read-only arrays by DLPack, and torch
+    // warns about read-only arrays of NumPy. The Python layer gives functions a read-only X if it is
+    // an array of NumPy.
+    auto* const data = const_cast<Scalar*>(block.data);
     if (block.place == Place::host) {
-        return nb::cast(nb::ndarray<nb::numpy, T>(block.data, 2, shape, nb::none(), strides,
-                                                  dlpack_type<Scalar>()),
+        return nb::cast(nb::ndarray<nb::numpy, Scalar>(data, 2, shape, nb::none(), strides,
+                                                       dlpack_type<Scalar>()),
                         nb::rv_policy::reference);
     }
-    // Several libraries cannot import read-only arrays by DLPack, so X is passed as writable.
     return nb::cast(
-        nb::ndarray<Scalar>(const_cast<Scalar*>(block.data), 2, shape, nb::none(), strides,
-                            dlpack_type<Scalar>(), nb::device::cuda::value, ctx.device().id),
+        nb::ndarray<Scalar>(data, 2, shape, nb::none(), strides, dlpack_type<Scalar>(),
+                            nb::device::cuda::value, ctx.device().id),
         nb::rv_policy::reference);
 }
 

@@ -530,15 +530,6 @@ def test_dense_and_sparse_masses(monkeypatch):
     assert methods == ["dense"] * 5
 
 
-def test_dense_arrays_of_torch(monkeypatch):
-    torch = pytest.importorskip("torch")
-    methods = counted(monkeypatch)
-    a = dense_laplacian(1030)
-    w, v = quiver.eigsh(torch.from_numpy(a), 2, which="SA")
-    np.testing.assert_allclose(w.numpy(), scipy.linalg.eigvalsh(a)[:2], atol=1e-12)
-    assert isinstance(v, torch.Tensor) and methods == ["dense"]
-
-
 def test_which_dense_arrays_iterate(rng):
     """A function, a dense array with an inverse, and a dense array that is too large."""
     n = 1030
