@@ -19,6 +19,8 @@ from . import _core
 
 #: The four scalars, as NumPy's dtype characters.
 SCALARS = "fdFD"
+#: 'numpy', 'cupy' or 'torch' for the types of arrays met so far.
+_libraries: dict[type, str] = {}
 _torch_dtypes: dict[Any, np.dtype] = {}
 _contexts: dict[tuple[int, int, int], Any] = {}
 _owners: list[Any] = []
@@ -35,6 +37,13 @@ def scalar_of(*dtypes: Any) -> str:
     >>> scalar_of(np.float32, np.complex64), scalar_of(np.int32), scalar_of()
     ('F', 'd', 'd')
     """
+    first = dtypes[0] if dtypes else None
+    if isinstance(first, np.dtype) and first.char in SCALARS:
+        for d in dtypes:
+            if d is not first:
+                break
+        else:
+            return str(first.char)
     known = [np.dtype(d) for d in dtypes if d is not None]
     if not known:
         return "d"
@@ -57,10 +66,13 @@ def real_scalar(char: str) -> str:
 
 def library_name(x: Any) -> str:
     """'numpy', 'cupy' or 'torch'; 'dlpack' for an array of another library; '' if x is no array."""
-    if type(x) is np.ndarray:
-        return "numpy"
-    root = type(x).__module__.partition(".")[0]
+    kind = type(x)
+    found = _libraries.get(kind)
+    if found is not None:
+        return found
+    root = kind.__module__.partition(".")[0]
     if root in ("numpy", "cupy", "torch"):
+        _libraries[kind] = root
         return root
     if hasattr(x, "__dlpack__"):
         return "dlpack"
@@ -83,6 +95,11 @@ def dtype_of(x: Any) -> np.dtype:
 
 def sparse_source(a: Any) -> str | None:
     """'scipy', 'cupyx' or 'torch' for a sparse matrix of that library; None for anything else."""
+    root = library_name(a)
+    if root == "torch":
+        return "torch" if getattr(a, "layout", None) in _torch().sparse_layouts else None
+    if root in ("numpy", "cupy"):
+        return None
     root = type(a).__module__.partition(".")[0]
     if root == "scipy":
         import scipy.sparse
@@ -90,13 +107,42 @@ def sparse_source(a: Any) -> str | None:
         return "scipy" if scipy.sparse.issparse(a) else None
     if root == "cupyx":
         return "cupyx" if hasattr(a, "tocsr") else None
-    if root == "torch":
+    return None
+
+
+class _Torch:
+    """What calls with tensors need from torch, looked up once."""
+
+    def __init__(self) -> None:
         import torch
 
-        sparse = (torch.sparse_csr, torch.sparse_csc, torch.sparse_coo, torch.sparse_bsr,
-                  torch.sparse_bsc)
-        return "torch" if getattr(a, "layout", None) in sparse else None
-    return None
+        self.tensor = torch.Tensor
+        self.strided = torch.strided
+        self.sparse_layouts = {torch.sparse_csr, torch.sparse_csc, torch.sparse_coo,
+                               torch.sparse_bsr, torch.sparse_bsc}
+        self.dtypes = {"f": torch.float32, "d": torch.float64, "F": torch.complex64,
+                       "D": torch.complex128, "i": torch.int32, "q": torch.int64}
+        self.chars = {dtype: char for char, dtype in self.dtypes.items()}
+        #: Empty tensors in host memory, whose method new_empty() is faster than torch.empty().
+        self.templates = {char: torch.empty(0, dtype=dtype, device="cpu")
+                          for char, dtype in self.dtypes.items()}
+        self.host = Space("torch")
+
+    def is_plain(self, x: Any) -> bool:
+        """True if the memory of a tensor holds its elements, without a conjugation, a change of sign
+        or a gradient that a write would ignore."""
+        return type(x) is self.tensor and x.layout is self.strided and not (
+            x.requires_grad or x.is_conj() or x.is_neg())
+
+
+_torch_found: _Torch | None = None
+
+
+def _torch() -> _Torch:
+    global _torch_found
+    if _torch_found is None:
+        _torch_found = _Torch()
+    return _torch_found
 
 
 def stream_pointer(stream: Any) -> int:
@@ -226,20 +272,19 @@ class Space:
         if self.library == "numpy":
             return np.dtype(char)
         if self.library == "torch":
-            import torch
-
-            return {"f": torch.float32, "d": torch.float64, "F": torch.complex64,
-                    "D": torch.complex128, "i": torch.int32, "q": torch.int64}[char]
+            return _torch().dtypes[char]
         return np.dtype(char)
 
     def empty(self, shape: Any, char: str) -> Any:
         """A new array, not initialised, with contiguous rows."""
+        if self.library == "numpy":
+            return np.empty(shape, char)
+        if self.library == "torch" and self.device < 0:
+            return _torch().templates[char].new_empty(shape)
         if self.library == "torch":
             import torch
 
             return torch.empty(shape, dtype=self.dtype(char), device=self._torch_device())
-        if self.library == "numpy":
-            return np.empty(shape, char)
         return self.module().empty(shape, dtype=char)
 
     def zeros(self, shape: Any, char: str) -> Any:
@@ -265,6 +310,8 @@ class Space:
         if type(x) is np.ndarray and self.library == "numpy" and x.dtype.char == char \
                 and x.dtype.isnative:
             return x
+        if self.library == "torch" and self._is_ready(x, char):
+            return x
         if isinstance(x, np.ma.MaskedArray):
             raise ValueError(f"{name}: a masked array has entries without a value; fill them first")
         if sparse_source(x) is not None:
@@ -280,8 +327,8 @@ class Space:
             x = self._convert(x, library, name)
         if self.library == "torch":
             x = x.detach()
-            return x.resolve_conj().to(self.dtype(char)) if x.dtype != self.dtype(char) or \
-                x.is_conj() else x
+            return x.resolve_conj().resolve_neg().to(self.dtype(char)) \
+                if x.dtype != self.dtype(char) or x.is_conj() or x.is_neg() else x
         if self.library == "numpy":
             x = np.asarray(x)
         if x.dtype.kind == "c" and char in "fd":
@@ -289,6 +336,15 @@ class Space:
         if x.dtype != np.dtype(char) or not x.dtype.isnative:
             x = x.astype(char)
         return x
+
+    def _is_ready(self, x: Any, char: str) -> bool:
+        """True for a tensor that array() returns as it is."""
+        torch = _torch()
+        # A real tensor is never conjugated.
+        return (type(x) is torch.tensor and x.dtype is torch.dtypes[char]
+                and x.layout is torch.strided
+                and (x.is_cpu if self.device < 0 else x.is_cuda and x.get_device() == self.device)
+                and not (x.requires_grad or x.is_neg() or (char in "FD" and x.is_conj())))
 
     def _import(self, x: Any) -> Any:
         """Converts an array of another library to one of this space without a copy."""
@@ -306,8 +362,9 @@ class Space:
                              f"{_place(self.device)}")
         if device >= 0:
             return self._import(x)
-        return self.from_numpy(x.detach().resolve_conj().numpy() if library == "torch"
-                               else np.asarray(x))
+        if library == "torch":
+            return self.from_numpy(x.detach().resolve_conj().resolve_neg().numpy())
+        return self.from_numpy(np.asarray(x))
 
     def block(self, x: Any, char: str, name: str, rows: int | None = None) -> Any:
         """`x` as a matrix (or vector) with contiguous rows; a copy only if it has another layout."""
@@ -328,13 +385,15 @@ class Space:
         if self.library == "numpy" and x.flags.carray:
             return True
         if self.library == "torch":
+            if x.is_contiguous():
+                return True
             strides, size = x.stride(), 1
         else:
             strides, size = x.strides, x.itemsize
             if self.library == "numpy" and not x.flags.aligned:
                 return False
         if 0 in x.shape:
-            return bool(x.is_contiguous() if self.library == "torch" else x.flags.c_contiguous)
+            return bool(self.library != "torch" and x.flags.c_contiguous)
         columns = x.shape[1] if x.ndim == 2 else 1
         if columns > 1 and strides[1] != size:
             return False
@@ -346,6 +405,9 @@ class Space:
             return self.empty(shape, char)
         if type(out) is np.ndarray and self.library == "numpy":
             pass
+        elif self.library == "torch" and self._is_ready(out, char) and out.shape == shape \
+                and out.is_contiguous():
+            return out
         elif library_name(out) != self.library or _device_of(out) != self.device:
             raise ValueError(f"{name} belongs to another library or device than the arguments")
         if tuple(out.shape) != shape or out.dtype != self.dtype(char):
@@ -355,14 +417,22 @@ class Space:
             raise ValueError(f"{name}: the rows must be contiguous in memory")
         if self.library == "numpy" and not out.flags.writeable:
             raise ValueError(f"{name} is read-only")
+        if self.library == "torch" and self.device < 0 and not _torch().is_plain(out):
+            raise ValueError(f"{name}: a result is not written to a tensor that requires a gradient, is "
+                             "a conjugated or negated view, or belongs to a subclass of torch.Tensor")
         return out
 
     def raw(self, x: Any) -> Any:
-        """The form for the extension module: a NumPy array, or a DLPack capsule for this stream."""
+        """The form for the extension module: a NumPy array, or a DLPack capsule, for this stream and
+        one call."""
         if self.library == "numpy":
             return x
         if self.device < 0:
-            return x.numpy()
+            torch = _torch()
+            char = torch.chars.get(x.dtype)
+            if char is None or type(x) is not torch.tensor:
+                return x.numpy()
+            return _core.host_block(x, x.data_ptr(), x.shape, x.stride(), char)
         return x.__dlpack__(stream=self.stream if self.stream > 2 else self.stream or 1)
 
     def view(self, raw: Any) -> Any:
@@ -387,14 +457,36 @@ class Space:
 _host = Space()
 
 
+def equal_host_arrays(arrays: list[Any]) -> tuple[Space, str] | None:
+    """The space and the scalar of arrays of NumPy, or of tensors of torch in host memory, of one of
+    the four scalars; None for other arrays. The quick answer for most calls."""
+    first = arrays[0]
+    kind, torch = type(first), _torch_found
+    if kind is np.ndarray:
+        dtype = first.dtype
+        for x in arrays:
+            if type(x) is not kind or x.dtype is not dtype:
+                return None
+        return (_host, dtype.char) if dtype.char in SCALARS else None
+    if torch is None or kind is not torch.tensor:
+        return None
+    dtype = first.dtype
+    for x in arrays:
+        if type(x) is not kind or x.dtype is not dtype or not x.is_cpu \
+                or x.layout is not torch.strided:
+            return None
+    char = torch.chars.get(dtype, "")
+    return (torch.host, char) if char in SCALARS and char else None
+
+
 def _device_of(x: Any) -> int:
     library = library_name(x)
     if library == "torch":
-        if x.device.type == "cpu":
+        if x.is_cpu:
             return -1
-        if x.device.type != "cuda":
+        if not x.is_cuda:
             raise ValueError(f"tensors on {x.device} are not supported")
-        return int(x.device.index or 0)
+        return int(x.get_device())
     if library == "cupy":
         return int(x.device.id)
     if library == "dlpack":
@@ -440,8 +532,12 @@ def parse_device(device: Any) -> int | None:
 def space_of(*arrays: Any, device: Any = None, stream: Any = None) -> Space:
     """The space of the first array, else NumPy's. `device` may move arrays of the host to a GPU,
     but not arrays of a GPU to another place."""
-    if device is None and stream is None and arrays and type(arrays[0]) is np.ndarray:
-        return _host
+    if device is None and stream is None and arrays:
+        if type(arrays[0]) is np.ndarray:
+            return _host
+        if _torch_found is not None and type(arrays[0]) is _torch_found.tensor \
+                and arrays[0].is_cpu:
+            return _torch_found.host
     number = parse_device(device)
     for x in arrays:
         if x is None or library_name(x) == "":

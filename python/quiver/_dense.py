@@ -8,20 +8,28 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import _core
-from ._arrays import Space, dtype_of, library_name, scalar_of, space_of, sparse_source
+from ._arrays import (Space, dtype_of, equal_host_arrays, library_name, scalar_of, space_of,
+                      sparse_source)
 from ._operators import make_operator, operand_space, problem_scalar, sizes
 
 
 def _prepare(stream: Any, *arrays: Any) -> tuple[Space, str]:
     """The space and the scalar of a product of these arrays."""
     given = [x for x in arrays if x is not None]
-    if any(type(x) is not np.ndarray and sparse_source(x) is not None for x in given):
-        raise TypeError("a sparse matrix is not a block: pass an array (A.toarray()); "
-                        "quiver.spmm(A, X) multiplies a square sparse A by a block X")
-    space = space_of(*given, stream=stream)
-    dtypes = [x.dtype if type(x) is np.ndarray else dtype_of(x) if library_name(x)
-              else np.asarray(x).dtype for x in given]
-    return space, scalar_of(*dtypes)
+    if stream is None and given:
+        found = equal_host_arrays(given)
+        if found is not None:
+            return found
+    dtypes = []
+    for x in given:
+        if type(x) is np.ndarray:
+            dtypes.append(x.dtype)
+        elif sparse_source(x) is not None:
+            raise TypeError("a sparse matrix is not a block: pass an array (A.toarray()); "
+                            "quiver.spmm(A, X) multiplies a square sparse A by a block X")
+        else:
+            dtypes.append(dtype_of(x) if library_name(x) else np.asarray(x).dtype)
+    return space_of(*given, stream=stream), scalar_of(*dtypes)
 
 
 def _matrix(space: Space, x: Any, char: str, name: str) -> Any:
@@ -80,7 +88,7 @@ def tsmttsm(A: Any, B: Any, alpha: complex = 1.0, beta: complex = 0.0, out: Any 
     c = _accumulator(space, beta, out, (a.shape[1], b.shape[1]), char, "out")
     raw = space.raw
     raw_a = raw(a)
-    raw_b = raw_a if b is a and space.device < 0 else raw(b)
+    raw_b = raw_a if b is a and space.library == "numpy" else raw(b)
     _core.tsmttsm(space.context, _factor(alpha, char, "alpha"), raw_a, raw_b,
                   _factor(beta, char, "beta"), raw(c))
     return c

@@ -23,6 +23,7 @@ def no_warnings():
     torch.set_warn_always(True)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", message=".*CSR.*beta|Sparse invariant checks")
         yield
     torch.set_warn_always(False)
 
@@ -69,3 +70,92 @@ def test_a_dense_tensor_gets_a_dense_solve():
     w, v, info = quiver.eigsh(torch.from_numpy(a), 2, which="SA", full_output=True)
     np.testing.assert_allclose(w.numpy(), scipy.linalg.eigvalsh(a)[:2], atol=1e-12)
     assert isinstance(v, torch.Tensor) and info.method == "dense"
+
+
+def random_tensor(rng, shape, char):
+    x = rng.standard_normal(shape)
+    return torch.from_numpy((x + 1j * rng.standard_normal(shape) if char in "FD" else x)
+                            .astype(char))
+
+
+@pytest.mark.parametrize("char", "fdFD")
+def test_layouts(rng, char):
+    base = random_tensor(rng, (60, 12), char)
+    layouts = [base, base[::2], base[:, 2:7], base[1::3, :5], base[:, ::2], base.T[:12, :12],
+               base[:, 3:4], base[:1], base[:0], base[:, :0], base.conj(), base[5]]
+    layouts += [base.clone().requires_grad_(), torch.nn.Parameter(base.clone())]
+    if char in "FD":
+        layouts += [base.conj().imag, base.conj()[:, 1:4], base.real]
+    eps = np.finfo(char).eps
+    for x in layouts:
+        host = x.detach().resolve_conj().resolve_neg().numpy()
+        if x.ndim == 1:
+            with pytest.raises(ValueError, match="one dimension"):
+                quiver.gram(x)
+            continue
+        product = quiver.tsmttsm(x, x)
+        assert type(product) is torch.Tensor and product.dtype == x.dtype
+        np.testing.assert_allclose(product.numpy(), host.conj().T @ host, atol=500 * eps)
+        c = random_tensor(rng, (x.shape[1], 3), char)
+        c = c if x.is_complex() else c.real.clone()
+        np.testing.assert_allclose(quiver.tsmm(x, c).numpy(), host @ c.numpy(), atol=200 * eps)
+
+
+def test_results_are_written_to_the_memory_of_out(rng):
+    x, c = random_tensor(rng, (50, 4), "d"), random_tensor(rng, (4, 3), "d")
+    frame = torch.full((50, 5), 7.0, dtype=torch.float64)
+    out = frame[:, 1:4]
+    assert quiver.tsmm(x, c, out=out) is out
+    torch.testing.assert_close(frame[:, 1:4], x @ c)
+    assert bool((frame[:, [0, 4]] == 7).all())
+    torch.testing.assert_close(quiver.tsmm(x, c, alpha=2.0, beta=-1.0, out=out), x @ c)
+    for bad in (torch.zeros(50, 3, dtype=torch.float64, requires_grad=True),
+                torch.nn.Parameter(torch.zeros(50, 3, dtype=torch.float64)),
+                torch.zeros(50, 3, dtype=torch.complex128).conj()):
+        with pytest.raises(ValueError, match="out: a result is not written to a tensor that requires"):
+            quiver.tsmm(x, c.to(bad.dtype), out=bad)
+        assert not bool(bad.detach().any())
+    for bad, text in ((torch.zeros(50, 3), "dtype"), (np.zeros((50, 3)), "another library"),
+                      (torch.zeros(3, 50, dtype=torch.float64).T, "contiguous")):
+        with pytest.raises(ValueError, match=text):
+            quiver.tsmm(x, c, out=bad)
+    with pytest.raises(TypeError, match="sparse matrix is not a block"):
+        quiver.gram(x.to_sparse())
+    with pytest.raises(ValueError, match="not supported"):
+        quiver.gram(torch.zeros(3, 2, device="meta"))
+
+
+def test_the_capsule_keeps_the_memory():
+    """A capsule that no call consumes frees nothing but its own reference."""
+    import gc
+    import weakref
+
+    x = torch.ones(100, 2)
+    seen = weakref.ref(x)
+    capsule = quiver._arrays.space_of(x).raw(x)
+    del x
+    gc.collect()
+    assert seen() is not None
+    del capsule
+    gc.collect()
+    assert seen() is None
+
+
+@pytest.mark.parametrize("char", "dF")
+def test_batches_and_solves(rng, char):
+    small = random_tensor(rng, (7, 5, 5), char)
+    right = random_tensor(rng, (7, 5), char)
+    x = quiver.solve(small, right)
+    torch.testing.assert_close(torch.einsum("bij,bj->bi", small, x), right, rtol=1e-2, atol=1e-2)
+    factors, pivots, status = quiver.lu(small)
+    assert pivots.dtype == torch.int32 and not bool(status.any()) and factors.shape == small.shape
+    q, r = quiver.qr(random_tensor(rng, (40, 6), char))
+    torch.testing.assert_close(q.mH @ q, torch.eye(6, dtype=q.dtype), rtol=0, atol=1e-5)
+    a = random_definite(rng, 60, char)
+    csr = torch.sparse_csr_tensor(torch.from_numpy(a.indptr), torch.from_numpy(a.indices),
+                                  torch.from_numpy(a.data), size=a.shape)
+    b = random_tensor(rng, (60, 3), char)
+    solution, info = quiver.cg(csr, b, rtol=1e-5)
+    assert info == 0
+    assert np.linalg.norm(a @ solution.numpy() - b.numpy()) <= 1e-4 * np.linalg.norm(b.numpy())
+    torch.testing.assert_close(quiver.spmm(csr, b), torch.from_numpy(a @ b.numpy()))
