@@ -332,11 +332,16 @@ class ConjugateGradients {
                 residuals_[static_cast<std::size_t>(j)] = norm;
                 progress = std::max(progress, norm / columns_.start_residual(j));
             }
-            if (watch.ends(progress)) {
-                throw_collective(ErrorKind::input, "cg: " + watch.words());
-            }
             columns_.end_step(std::span<const double>(residuals_.data(),
                                                       static_cast<std::size_t>(columns_.width())));
+            if (watch.ends(progress)) {
+                explained_ = true;
+                for (int j = 0; j < columns_.width(); ++j) {
+                    if (!columns_.leaves(j)) {
+                        columns_.break_down(j, LinearStatus::breakdown, watch.words());
+                    }
+                }
+            }
             if (columns_.any_leaves()) {
                 delta = keep_columns(delta, columns_.take_out({}));
             }
@@ -382,7 +387,7 @@ class ConjugateGradients {
                    (column.status == LinearStatus::out_of_iterations &&
                     column.iterations >= HermitianWatch::patient_steps);
         };
-        if (!columns_.preconditioned() ||
+        if (!columns_.preconditioned() || explained_ ||
             std::none_of(result.columns.begin(), result.columns.end(), has_failed)) {
             return;
         }
@@ -431,6 +436,8 @@ class ConjugateGradients {
     Context& ctx_;
     LinearColumns<T> columns_;
     bool shared_;
+    /// True if the messages of failed columns name an M that is not Hermitian.
+    bool explained_ = false;
     std::vector<Column> state_;
     std::vector<double> residuals_;
     std::vector<T> dot_;

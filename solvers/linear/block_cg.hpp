@@ -29,12 +29,11 @@ namespace quiver {
 ///
 /// X: rows x n, the guess (options.x_is_guess) and the result; must not overlap B. Shifts must be
 /// real. A column whose p^H (A - shift) p or r^H M r is not positive ends as `breakdown`, with the
-/// value in its message. The block form throws InputError on all ranks if it finds that M is not
+/// value in its message. All columns of the block form end as `breakdown` if it finds that M is not
 /// Hermitian: Gamma differs from Gamma^H by more than 5 % of its largest diagonal element, and 20
-/// steps have not halved the largest residual. X is then undefined. If columns fail for another
-/// reason, or in the plain form, their messages say so if M is not Hermitian; this costs one
-/// application of M to two columns after the solve. Throws ShapeError and InputError for invalid
-/// arguments. Collective. Cost
+/// steps have not halved the largest residual. If columns fail for another reason, or in the plain
+/// form, their messages say so if M is not Hermitian; this costs one application of M to two
+/// columns after the solve. Throws ShapeError and InputError for invalid arguments. Collective. Cost
 /// of a step: one product and one application of M. Block form: 16 passes over a block (18 with M)
 /// besides the product, 3 all-reduces (4 with M). Plain form: 10 passes (12 with M), 2 all-reduces.
 /// Memory: 6 blocks (7 with M), one less without options.fresh_residuals. Sources: O'Leary, Linear
