@@ -173,7 +173,7 @@ int run_tune(const Comm& comm, const TuneCommand& command) {
 constexpr const char* tune_examples = R"(Examples:
   quiver tune                                      every square width in all scalars
   quiver tune tsmm --scalar z --widths 1:16        one kernel, scalar z, widths to 16
-  quiver tune --gram-schmidt --random-shapes 60    a basis against a block; shapes m x n
+  quiver tune --gram-schmidt --random-shapes 60    shapes of Gram-Schmidt, and 60 random shapes
 The table is saved after every few cases, by default where the library looks for it. A later call
 continues with the cases that are not in the table.)";
 

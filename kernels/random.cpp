@@ -18,8 +18,8 @@ double uniform(std::uint64_t seed, std::int64_t row, std::int64_t column) {
     const auto high = [](std::uint64_t word) { return static_cast<std::uint32_t>(word >> 32); };
     const auto r = static_cast<std::uint64_t>(row);
     const auto c = static_cast<std::uint64_t>(column);
-    // The high bit of the last word, which is 0 in fill_random, makes a matrix and a random block
-    // of the same seed independent.
+    // The high bit of the last counter word is set here and 0 in fill_random. These numbers are
+    // therefore independent of a random block with the same seed.
     const auto words =
         philox({low(r), high(r), low(c), high(c) ^ 0x80000000u}, {low(seed), high(seed)});
     const std::uint64_t bits = ((std::uint64_t{words[0]} << 32) | words[1]) >> 11;

@@ -16,8 +16,8 @@ namespace quiver {
 /// V: rows x m, W: rows x n, both in the Context's place; H: m x n and G: n x n, each in host or
 /// device memory; H and G equal on every rank. beta = 0 overwrites W, even NaN and infinity; G is
 /// always overwritten. Either V and W do not overlap, or both start at the same element with the
-/// same ld. In that case the update is formed in place as in tsmm: W = W H with V = W, the next
-/// step of Cholesky-QR, which scales W by the inverse of a factor and returns the Gram matrix of
+/// same ld. In the second case the update is formed in place, as in tsmm. For instance, W = W H
+/// with V = W is a step of Cholesky-QR: H is the inverse of a factor, and G is the Gram matrix of
 /// the result. H overlaps neither V nor W; G overlaps no other operand. A G in host memory is ready
 /// when the call returns, a G in device memory in stream order.
 ///

@@ -27,7 +27,7 @@ struct CommonOptions {
 /// are the same.
 void check_common(const Comm& comm, const CommonOptions& options);
 
-/// Throws InputError on several ranks.
+/// Throws InputError if `comm` has more than one rank.
 void require_one_process(const Comm& comm);
 
 }  // namespace quiver::apps::bench

@@ -4,7 +4,8 @@
 // device templates.
 #pragma once
 
-/// Declares in a structure its fields, (type, name) or (type, name, default) each, at most 20, and
+/// Declares the fields of the structure that contains this macro. The list has at most 20 elements
+/// (type, name) or (type, name, default). Except in device code, the macro also declares
 ///   name                       the structure's own name
 ///   for_each_field(self, f)    calls f(name, field) in the order of the list
 #define QUIVER_FIELDS(NAME, ...) \

@@ -17,7 +17,8 @@ TsmttsmArgs<T> sums_of(const TsmmGramArgs<T>& args) {
             update.y,    update.ldy, T(0),     args.g, args.ldg};
 }
 
-/// An update by the first columns of V, and the update by the last columns, fused with the sums.
+/// The update in two parts: an update by the first columns of X, then a fused kernel that updates
+/// by the last columns of X and forms the Gram matrix.
 template <class T>
 struct Parts {
     TsmmArgs<T> before;

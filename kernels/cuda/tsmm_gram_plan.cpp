@@ -54,14 +54,14 @@ std::optional<Geometry> geometry_of(const TsmmGramPlan& plan, const ProductShape
     return geometry;
 }
 
-/// Registers of a thread: it keeps its sums while a group of rows is updated, and the target
+/// Registers of a thread. While the thread updates a group of rows, it also keeps its sums and the
 /// addresses of its copies.
 int registers_of(const Geometry& geometry, const TsmmGramPlan& plan, const ProductShape& shape) {
     const int bytes = shape.scalar_bytes();
     const auto copies = [&](int columns) {
         const int unit = shape.exact ? copy_unit({}, columns, bytes) : std::min(8, bytes);
         const int count = ceil_div(geometry.rows.rows * columns * bytes / unit, plan.update.team);
-        // Rows with gaps need one address each.
+        // Unless the shape is exact, rows may have gaps: each copy then has its own source address.
         return shape.exact ? count * 3 / 2 : count * 3;
     };
     return (plan.sums.tensor ? 0 : 24 + geometry.sums.accumulators / 8) +

@@ -119,9 +119,9 @@ void run_chunk(const Kernel& kernel, Chunk chunk) {
 template <class Run>
 void for_chunks(int chunks, std::int64_t rows, const Run& run) {
     const int team = chunks > 1 ? std::min(chunks, omp_get_num_procs()) : 1;
-    // Do not write if (team > 1): with clang and LLVM's OpenMP, the 1 of num_threads would then
-    // apply to the caller's next parallel region, and OpenBLAS would wait forever for its other
-    // threads.
+    // Do not add the clause if(team > 1) to the pragma. With clang and LLVM's OpenMP,
+    // num_threads(1) would then apply to the caller's next parallel region, and OpenBLAS would wait
+    // forever for its other threads.
 #pragma omp parallel for schedule(static, 1) num_threads(team)
     for (int index = 0; index < chunks; ++index) {
         run(Chunk{rows * index / chunks, rows * (index + 1) / chunks, index});

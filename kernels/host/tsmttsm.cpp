@@ -33,8 +33,8 @@ template <class Isa, class R, int tile, int vectors>
 struct SumTile {
     static constexpr int lanes = lanes_v<Isa, R>;
     using Vector = typename VectorOf<R, lanes>::type;
-    /// If the tile is too small to hide the latency of an addition, the k with equal remainder
-    /// modulo `unroll` share accumulators of their own.
+    /// Number of sets of accumulators. Consecutive k use different sets, so that a tile with few
+    /// sums also hides the latency of an addition.
     static constexpr int unroll = std::max(1, (8 + tile * vectors - 1) / (tile * vectors));
 
     [[gnu::always_inline]] static inline void add(const TileArgs<R>& args, std::int64_t k,
@@ -109,8 +109,9 @@ struct FoldedArgs {
 };
 
 /// For blocks without gaps, of at most half as many columns as lanes: a vector holds a group of
-/// whole rows of B, and a permutation of the same rows of A brings a factor to every lane. C(i, :)
-/// += sum over the groups, i < m; lane f n + j holds the sum of the f-th rows.
+/// whole rows of B, and a permutation of the same rows of A brings a factor to every lane. Row i <
+/// m of C is one vector: lane f n + j sums the products of column i of A and column j of B over the
+/// f-th rows of all groups.
 template <class Isa, class R, int m>
 struct FoldedTile {
     static constexpr int lanes = lanes_v<Isa, R>;
@@ -228,8 +229,9 @@ struct TransposedProduct {
                 const int calls = panels.count * tiles.count;
                 const int call = p * tiles.count + t;
                 // The hardware prefetches the stream of a single pass. Several passes divide the
-                // lines of the next block evenly or, if there are too few lines, each pass
-                // prefetches its own columns.
+                // next block evenly: each prefetches one line of A and one of B for a row. If the
+                // passes are too few for all lines of B, the first pass over a panel prefetches the
+                // columns of B in this panel.
                 const bool fetch = more && calls > 1;
                 const bool wide = panels.count > 2 && tiles.count <= 2;
                 const std::int64_t ahead = count + call * count / calls;
@@ -246,8 +248,8 @@ struct TransposedProduct {
         }
     }
 
-    /// Calls use(a, b, count) for blocks of rows from which whole vectors can be read: the blocks
-    /// themselves and, for the last of the `readable` rows, a padded copy.
+    /// Calls use(a, b, count, more) for each block of rows; `more`: another whole block follows.
+    /// Rows whose last vector would extend beyond the `readable` rows are passed as a padded copy.
     template <class Use>
     [[gnu::always_inline]] inline void for_blocks(Chunk chunk, std::int64_t readable,
                                                   std::int64_t overread_a, std::int64_t overread_b,
@@ -303,8 +305,8 @@ struct TransposedProduct {
             const std::int64_t block = 1024 * fold;
             auto* source = reinterpret_cast<LaneIndex<R>*>(sums + m * lanes);
             set_folded_source(lanes, fold, m, n, source);
-            // Groups whose vectors end inside the last row of the chunk, so that none reads beyond
-            // it.
+            // Number of groups whose vectors end inside the chunk. A padded copy of the remaining
+            // rows prevents reads beyond the chunk.
             const std::int64_t groups =
                 std::max<std::int64_t>(0, (chunk.last - chunk.first - lanes) / fold);
             const std::int64_t end = chunk.first + groups * fold;

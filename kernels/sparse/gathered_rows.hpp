@@ -9,8 +9,8 @@
 namespace quiver {
 
 /// All rows of the matrix on rank 0, with global columns; no rows on the other ranks. Collective.
-/// Cost: one product with a column, and one exchange of the entries. Columns are numbers of T: rows
-/// up to 2^24 for s and c.
+/// Cost: one product with a column, and one exchange of the entries. The ranks exchange column
+/// numbers as elements of T; in s and c these are exact only up to 2^24 rows.
 template <class T>
 CsrRows<T> rows_on_rank_0(Context& ctx, SparseMatrix<T>& a);
 

@@ -141,8 +141,9 @@ class EntryPrinter {
         };
         add(row + 1, ' ');
         add(column + 1, ' ');
-        // Print as double even in single precision, because readers parse doubles and rounding
-        // twice may differ. Adding 0.0 turns the -0 that conjugation leaves into 0.
+        // Print a float as a double. Readers parse a double and round it to float; from the shorter
+        // text of a float these two roundings may give another float. Adding 0.0 turns the -0 that
+        // conjugation leaves into 0.
         if constexpr (is_complex_v<T>) {
             add(static_cast<double>(value.real()) + 0.0, ' ');
             add(static_cast<double>(value.imag()) + 0.0, '\n');

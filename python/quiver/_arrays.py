@@ -129,8 +129,8 @@ class _Torch:
         self.host = Space("torch")
 
     def is_plain(self, x: Any) -> bool:
-        """True if the memory of a tensor holds its elements, without a conjugation, a change of sign
-        or a gradient that a write would ignore."""
+        """True if a result may be written to the memory of a tensor: the tensor is dense and of no
+        subclass, needs no gradient, and its elements are not conjugated or negated on access."""
         return type(x) is self.tensor and x.layout is self.strided and not (
             x.requires_grad or x.is_conj() or x.is_neg())
 
@@ -423,8 +423,8 @@ class Space:
         return out
 
     def raw(self, x: Any) -> Any:
-        """The form for the extension module: a NumPy array, or a DLPack capsule, for this stream and
-        one call."""
+        """Converts an array of this space to the form that the extension module accepts: a NumPy
+        array or a DLPack capsule. A capsule is valid for one call, on this stream."""
         if self.library == "numpy":
             return x
         if self.device < 0:
@@ -458,8 +458,9 @@ _host = Space()
 
 
 def equal_host_arrays(arrays: list[Any]) -> tuple[Space, str] | None:
-    """The space and the scalar of arrays of NumPy, or of tensors of torch in host memory, of one of
-    the four scalars; None for other arrays. The quick answer for most calls."""
+    """The space and the scalar if all arrays are NumPy arrays, or all are torch tensors in host
+    memory, and all have the same one of the four dtypes; else None. The quick answer for most
+    calls."""
     first = arrays[0]
     kind, torch = type(first), _torch_found
     if kind is np.ndarray:

@@ -39,9 +39,9 @@ bool same_sum(double a, double b) {
 }
 
 /// The row of a chunk in which one word has changed, found from the differences of both word sums
-/// (see ChecksumWord). The plain difference gives the differences of the word's halves modulo 2^32;
-/// these are tried with every row's factor in the mixed difference. Returns -1 if no row fits, or
-/// more than one.
+/// (see ChecksumWord). The plain difference determines, modulo 2^32, how much the lower and the
+/// upper half of the word have changed. A row fits if these changes and its factor give the mixed
+/// difference. Returns -1 if no row fits, or more than one.
 template <class Real>
 std::int64_t row_of_word(std::uint64_t plain, std::uint64_t mixed, std::int64_t rows) {
     constexpr std::uint64_t modulus = std::uint64_t{1} << 32;
@@ -253,8 +253,8 @@ std::vector<FaultyChunk> Checksum<T>::changed_since(const Checksum& before, int 
 
 namespace {
 
-/// The first row with an infinite or NaN element, for which there is no quotient of checksums; a
-/// large negative number if there is none.
+/// The first row with an infinite or NaN element; a large negative number if all elements are
+/// finite. Quotients of checksums cannot locate such a row.
 template <class T>
 std::int64_t row_not_finite(Context& ctx, BlockView<const T> x) {
     std::vector<T> values(static_cast<std::size_t>(x.rows) * static_cast<std::size_t>(x.cols));

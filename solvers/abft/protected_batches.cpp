@@ -60,7 +60,7 @@ struct Factors {
         const auto add = [&](const void* data, std::size_t bytes) {
             std::vector<std::uint64_t> one(static_cast<std::size_t>(parity_pieces(bytes)) *
                                            parity_numbers);
-            // Pivots, and the statuses behind them, may begin in the middle of a word.
+            // The arrays of pivots and of statuses need not start at a multiple of 8 bytes.
             const Scratch aligned =
                 ctx.scratch(memory_kind(ctx.place()), is_aligned(data) ? 0 : bytes);
             if (!is_aligned(data)) {

@@ -144,8 +144,9 @@ class ProtectedMatrix final : public Operator<T> {
         bool summed = true;       // the product forms the checksums
         bool dots = false;        // the product forms the dots as well
         Checksum<T> old_sums;     // of Y before the product, if beta is not 0
-        // In flight: the checksums of X and of the old Y that an earlier product forms, and those
-        // that this product hands on if it is checked only during the next product.
+        // Checksums in flight. x_later, old_later: those of X and of the old Y, which the check of
+        // an earlier product fills in. x_given, y_given: those of X and of Y, which the check of
+        // this product fills in if the product `waits` for its check until the next product.
         std::shared_ptr<std::vector<Sum>> x_later, old_later, x_given, y_given;
         bool waits = false;
         std::optional<Kept<T>> old;  // with `correct`, a copy of Y before the product

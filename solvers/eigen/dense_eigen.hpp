@@ -16,8 +16,8 @@ namespace quiver {
 /// products with the columns of the identity. Rank 0 scales A and B to entries near 1, reduces the
 /// pencil by the Cholesky factor of B, and computes all eigenvalues in double precision:
 /// tridiagonal form, divide and conquer, the eigenvectors of the wanted pairs. The other ranks
-/// receive these numbers, so that all ranks have the same bits. On a device the arithmetic is
-/// that of the host.
+/// receive these numbers, so that all ranks have the same bits. With a Context on a device, rank 0
+/// also computes on the host.
 ///
 /// Multiplicity::verified rests on the whole spectrum instead of a search: the computed eigenvalues
 /// are those of a matrix that differs from A by a modest multiple of the round-off of ||A||, and
@@ -30,11 +30,11 @@ namespace quiver {
 /// Collective.
 ///
 /// Cost: about 4 n^3 flops on rank 0 (14 n^3 for complex scalars), and 2 n^2 k for the vectors, by
-/// LAPACK with the Context's threads; n products without stored entries. Memory of rank 0: 3 n^2 +
-/// 2 n k numbers. LAPACK is loaded at run time (OpenBLAS, else liblapack; the variable
-/// QUIVER_LAPACK names another file, or `none`); without it Eigen computes, in about four times
-/// the time for 1000 rows. Source: Cuppen, Numer. Math. 36 (1981) 177; LAPACK xSYTRD, xSTEDC,
-/// xORMTR, xSYGST.
+/// LAPACK with the Context's threads; n products for each matrix that is not gathered from its
+/// entries. Memory of rank 0: 3 n^2 + 2 n k numbers. LAPACK is loaded at run time (OpenBLAS, else
+/// liblapack; the variable QUIVER_LAPACK names another file, or `none`); without it Eigen computes,
+/// in about four times the time for 1000 rows. Source: Cuppen, Numer. Math. 36 (1981) 177; LAPACK
+/// xSYTRD, xSTEDC, xORMTR, xSYGST.
 template <class T>
 EigenResult<T> dense_eigen(Context& ctx, const EigenProblem<T>& problem,
                            const EigenOptions& options);

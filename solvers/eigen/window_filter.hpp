@@ -15,27 +15,28 @@ namespace quiver {
 ///
 /// Bounds of the spectrum: a short Lanczos run. Density of states: Chebyshev moments of random
 /// columns estimate how many eigenvalues the window and its surroundings hold, with a standard
-/// error. Filter: the Chebyshev series with Jackson's damping of the window, widened by two steps
-/// at each end; the degree makes a step 1/6 of the window wide. Search: X <- p(A) X with as many
-/// columns as the filter p passes, then Rayleigh-Ritz, until all pairs in the window have
-/// converged; if convergence is slow, X is widened. Verify: fresh random columns, orthogonal to the
-/// pairs found and to guard vectors beside the window, are filtered, too. A missing eigenvector
-/// would keep its component in these columns. If all filtered columns are shorter than 1/20 (times
-/// the smallest value of p in the window), no eigenvector is missing, except with a probability
-/// that docs/solvers.md bounds.
+/// error. Filter: p is the Chebyshev series, with Jackson's damping, of the indicator function of
+/// the window. p falls from 1 to 0 over a step; the degree is chosen so that a step is 1/6 of the
+/// window wide. The window is widened by two steps at each end, so that the steps lie outside.
+/// Search: X <- p(A) X with as many columns as the filter p passes, then Rayleigh-Ritz, until all
+/// pairs in the window have converged; if convergence is slow, X is widened. Verify: fresh random
+/// columns, orthogonal to the pairs found and to guard vectors beside the window, are filtered,
+/// too. A missing eigenvector would keep its component in these columns. If all filtered columns
+/// are shorter than 1/20 (times the smallest value of p in the window), no eigenvector is missing,
+/// except with a probability that docs/solvers.md bounds.
 ///
-/// `iterations` and max_iterations count filters, each of as many block products as the degree of
-/// p. The result holds the pairs found, ascending, and the count estimated from the density of
-/// states. Computed values up to 32 eps max(||A||, |end|) outside of an end count as inside, those
-/// farther out do not. Computed values have the accuracy of the tolerance, so that an eigenvalue
-/// closer to an end than the tolerance times ||A|| may be on either side. An empty window is a
-/// result without pairs. `max_basis` limits the columns (0: only memory limits them): InputError,
-/// naming the number of columns that the window needs, if the limit is too small. The
-/// preconditioner is ignored. Throws the errors of check_problem() and
-/// check_options(), NumericalError as chebyshev_subspace(). Collective. Cost of a sweep of degree d
-/// with m columns: d products and d more passes with m columns, then as chebyshev_subspace().
-/// Source: Pieper, Kreutzer, Alvermann, Galgon, Fehske, Hager, Lang, Wellein, J. Comput. Phys. 325
-/// (2016) 226.
+/// `iterations` and max_iterations count applications of the filter. One application takes as many
+/// block products as the degree of p. The result holds the pairs found, ascending, and the count
+/// estimated from the density of states. Computed values up to 32 eps max(||A||, |end|) outside of
+/// an end count as inside, those farther out do not. Computed values have the accuracy of the
+/// tolerance, so that an eigenvalue closer to an end than the tolerance times ||A|| may be on
+/// either side. An empty window is a result without pairs. `max_basis` limits the estimated number
+/// of columns (0: max_pairs limits it): InputError, naming this number, if the limit is too small.
+/// The preconditioner is ignored. Throws the errors of check_problem() and check_options(),
+/// NumericalError as chebyshev_subspace(). Collective. Cost of a sweep of degree d with m columns: d
+/// products with m columns, d passes over m columns that sum the series, and the passes and
+/// all-reduces of a sweep of chebyshev_subspace(). Source: Pieper, Kreutzer, Alvermann, Galgon,
+/// Fehske, Hager, Lang, Wellein, J. Comput. Phys. 325 (2016) 226.
 template <class T>
 EigenResult<T> window_filter(Context& ctx, const EigenProblem<T>& problem,
                              const EigenOptions& options);

@@ -120,16 +120,18 @@ class LinearColumns {
     /// Y = (A - shift) X for the active columns, with their shifts, and with column dots if dot_xy
     /// is given.
     void multiply(BlockView<const T> x, BlockView<T> y, std::span<T> dot_xy = {});
-    /// The same for an X with other columns; requires that all shifts are equal.
+    /// Y = (A - shift) X for any block X, not only the active columns. Requires that all shifts are
+    /// equal.
     void multiply_block(BlockView<const T> x, BlockView<T> y);
     /// Y = M X; copies X if there is no preconditioner.
     void precondition(BlockView<const T> x, BlockView<T> y);
-    /// A pair of blocks for fused_dots(): returns x_kj^H y_kj at k width() + j, over all ranks,
-    /// with one all-reduce.
+    /// A pair of blocks for fused_dots().
     struct Dots {
         BlockView<const T> x;
         BlockView<const T> y;
     };
+    /// Element k width() + j of the result is x_j^H y_j of pair k. One all-reduce sums all elements
+    /// over the ranks.
     std::span<const T> fused_dots(std::initializer_list<Dots> pairs);
     /// Y(:, j) = alpha[j] X(:, j) + beta[j] Y(:, j); set(j) returns the pair (alpha[j], beta[j]).
     template <class Set>
@@ -164,7 +166,8 @@ class LinearColumns {
     /// Removes the columns that leave: copies their X to the caller; X and `blocks` keep the other
     /// columns. Returns the indices of the kept columns, valid until the next call.
     std::span<const int> take_out(std::initializer_list<int> blocks);
-    /// The same for the method's `state` of each column; false if no column is left.
+    /// Removes the columns that leave by take_out(), and their elements from `state`, which has one
+    /// element per column. Returns false if no column is left.
     template <class V>
     bool drop_leaving(std::vector<V>& state, std::initializer_list<int> blocks) {
         if (any_leaves()) {

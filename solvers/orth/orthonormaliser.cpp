@@ -28,8 +28,8 @@ constexpr int max_completions = 3;
 /// If cancellation increases the error of an updated B W by this factor, a fresh product is worth
 /// its cost.
 constexpr int max_drift = 10;
-/// The smallest acceptable last pivot of the Gram matrix of unit columns; the loss of orthogonality
-/// is about eps over it.
+/// The smallest acceptable pivot of the Gram matrix of unit columns in the last pass. The loss of
+/// orthogonality is about eps divided by the smallest pivot.
 template <class T>
 constexpr real_t<T> least_last_pivot = real_t<T>(0.1);
 
@@ -332,9 +332,9 @@ void Orthonormaliser<T>::multiply() {
     drift_ = 1;
 }
 
-/// Replaces W^H B W by its Hermitian part; it is Hermitian only up to rounding. Throws if it is
-/// farther from Hermitian, or has a negative diagonal, in the `first` pass, in which the 2-norms of
-/// W's columns are known.
+/// Replaces W^H B W, which is Hermitian only up to rounding, by its Hermitian part. In the `first`
+/// pass, in which the 2-norms of W's columns are known, throws if W^H B W is farther from Hermitian
+/// than rounding allows or has a negative diagonal entry.
 template <class T>
 void Orthonormaliser<T>::make_hermitian(SmallMatrix<T>& gram, bool first) {
     const Real rounding = std::sqrt(epsilon_v<T>);
@@ -473,7 +473,8 @@ void Orthonormaliser<T>::compact(OrthResult<T>& result) {
     }
 }
 
-/// All ranks see the same small matrices, unless the task is restricted to this rank.
+/// All ranks have the same small matrices, so they fail together, unless the task is restricted to
+/// this rank.
 template <class T>
 void Orthonormaliser<T>::fail(const std::string& text) const {
     fail(NumericalError("block Gram-Schmidt: " + text));

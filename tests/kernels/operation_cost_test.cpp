@@ -51,7 +51,7 @@ TEST(OperationCost, TsmmReadsTheOldResultWithBetaOnly) {
     expect_cost(cost(args), 4, 3, 2, 28 * 8, 48);
     // The Gram matrix of Y has 4 x 2 x 2 = 16 additional multiply-adds.
     expect_cost(cost(TsmmGramArgs<double>{args, nullptr, 2}), 4, 3, 2, 28 * 8, 80);
-    // So has Y D, with D: 2 x 2.
+    // The product Y D with D: 2 x 2 also has 16 additional multiply-adds.
     const double d[4]{};
     args.d = d;
     expect_cost(cost(args), 4, 3, 2, 28 * 8, 80);

@@ -604,7 +604,7 @@ def test_buckling_without_convergence(sigma):
     error = caught.value
     w, v, info = error.info.all_eigenvalues, error.info.all_eigenvectors, error.info
     assert len(w) and np.all(np.diff(w) >= 0) and np.all(np.diff(error.eigenvalues) >= 0)
-    # The residuals are those of M x = x / w A x, and the converged pairs are eigenpairs.
+    # The residuals are those of M x = (1 / w) A x, and the converged pairs are eigenpairs.
     residuals = np.linalg.norm(m @ v - (a @ v) / w, axis=0) / np.linalg.norm(v, axis=0)
     np.testing.assert_allclose(residuals, info.residuals, atol=1e-12)
     small = info.residuals <= info.tolerance * info.norm_estimate

@@ -90,8 +90,9 @@ std::string compare(const Session& session) {
     text += paper_line("figure 2b", "Cholesky d, n = 512", "",
                        speed_text(session, of(cholesky, largest_large, largest_large)));
     return text +
-           "  Here: mean, least to largest. The paper bounds Cholesky by ib bandwidth / 4 "
-           "flops a second with\n  panels of ib = 8 columns.\n";
+           "  Here: mean, least to largest. The paper's upper bound for the speed of Cholesky is "
+           "ib * bandwidth / 4\n  flops a second, where ib = 8 is the number of columns of a "
+           "panel.\n";
 }
 
 }  // namespace

@@ -74,9 +74,11 @@ Complex<R> quotient(Complex<R> a, Complex<R> b) {
 }
 
 /// MATRICES matrices of order N in shared memory, line by line; a line is a row (BY_ROWS) or a
-/// column. PITCH: elements from line to line. GAP: additional elements between matrices. LOWER: of
-/// packed matrices, only the 32-byte granules with an element of the lower triangle are copied.
-/// WORD: bytes per packed copy, to which all pieces are aligned.
+/// column. PITCH: elements from line to line. GAP: additional elements between matrices. LOWER:
+/// only the lower triangle is copied; packed matrices whose lines are multiples of 32 bytes are
+/// copied in granules of 32 bytes, and other packed matrices as a whole. WORD: bytes that a thread
+/// copies at once from packed matrices; WORD divides the length of every run without a gap in the
+/// tile.
 template <class T, int N, int MATRICES, int THREADS, int PITCH, int GAP, int WORD, bool BY_ROWS,
           bool LOWER, Packing PACKING>
 struct MatrixTile {
@@ -173,8 +175,8 @@ struct MatrixTile {
     }
 };
 
-/// The largest number of elements that fits 16 bytes and divides `distance`, the distance of
-/// vectors.
+/// The number of elements of one vector access: the largest power of two that fits 16 bytes and
+/// divides `distance`. Accesses `distance` elements apart are then all aligned.
 template <class T>
 constexpr int vector_of(int distance) {
     int elements = 16 / static_cast<int>(sizeof(T));

@@ -7,10 +7,11 @@
 namespace quiver {
 
 /// LANES neighbouring threads (a power of two up to 32) hold COLUMNS right-hand sides of a matrix
-/// of order up to LANES ROWS; a thread's q-th row is q LANES + lane. Successive groups take the
-/// passes over the right-hand sides of one matrix, then those of the next. A thread with a single
-/// short row of the factor (for Cholesky: of L below the diagonal and of L^H above it) reads the
-/// whole row first, so that no step waits for memory.
+/// of order up to LANES ROWS; a thread's q-th row is q LANES + lane. A pass solves for COLUMNS of
+/// the right-hand sides of a matrix. Successive groups of LANES threads make the passes of one
+/// matrix, then those of the next matrix. A thread that owns a single short row of the factor reads
+/// the whole row first, so that no step waits for memory. For Cholesky this row consists of the row
+/// of L up to the diagonal and the row of L^H after it.
 template <class T, int LANES, int ROWS, int COLUMNS, bool CHOLESKY>
 __global__ void __launch_bounds__(128) batched_solve(BatchedSolveArgs<T> args) {
     const auto& factor = args.factor;

@@ -65,7 +65,7 @@ class JacobiDavidson : public VerifiedSearch<T> {
     void begin() override { basis_.start(this->problem().start, block_); }
     void begin_search() override { expand_by_residuals(block_); }
 
-    /// Makes the next expansions, up to a basis of the least width, take residuals as directions.
+    /// The next expansions use residuals as directions, until the basis has the least width.
     void expand_by_residuals(int width) {
         krylov_until_ = std::min(max_search_ - width, least_width(width));
         age_.clear();
@@ -268,8 +268,8 @@ class JacobiDavidson : public VerifiedSearch<T> {
         }
     }
 
-    /// In place of the missing pairs locks the best Ritz vectors, or random vectors if the basis
-    /// has too few.
+    /// Replaces the missing pairs: locks the best Ritz vectors, or random vectors if the basis has
+    /// too few.
     int give_up() override {
         const int converged = std::min(basis_.locked(), k_);
         while (basis_.locked() < k_) {
@@ -301,8 +301,8 @@ class JacobiDavidson : public VerifiedSearch<T> {
         }
     }
 
-    /// The shift of a verification, chosen so that no eigenvalue inside the wanted set is damped
-    /// more than one outside.
+    /// The shift of a verification. With this shift a correction damps no component inside the
+    /// wanted set more strongly than a component outside it.
     double complement_shift() const {
         const std::vector<double>& values = basis_.locked_values();
         return which_ == Which::target     ? this->options().target

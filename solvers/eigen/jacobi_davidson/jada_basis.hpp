@@ -23,8 +23,8 @@ namespace quiver {
 /// tau the target (0 for an end). With H = V^H W and G = W^H W, Ritz vectors V s come from
 ///
 ///    an end:   H s = theta s, from the wanted end on
-///    a target: G f = sigma^2 f, F the better half of the f, extended so that no sigma^2 of F is
-///              close to one outside (with B: all);
+///    a target: G f = sigma^2 f; the columns of F are the half of the vectors f with the smallest
+///              sigma, extended so that no sigma outside is close to one inside (with B: all f);
 ///              (F^H H F) y = theta y, s = F y, ordered by ||W s||, smallest first
 ///
 /// The Ritz value is tau + theta. `Ritz pairs` below are those of the last ritz(), in that order.
@@ -42,8 +42,9 @@ class JadaBasis {
     int locked() const { return locked_; }
     int max_locked() const { return max_locked_; }
     int size() const { return size_; }
-    /// Columns by which V can grow before a restart; true if V spans the complement of [C Q].
+    /// The number of columns by which V can grow before a restart.
     int room() const { return capacity() - size_; }
+    /// True if V spans the complement of [C Q].
     bool spans_all() const { return size_ == rows_ - locked_; }
     /// Increases with every change of Q.
     std::int64_t epoch() const { return epoch_; }

@@ -43,8 +43,8 @@ int Lobpcg<T>::block_width() const {
     return static_cast<int>(std::min<std::int64_t>(wanted, this->dimensions()));
 }
 
-/// Requests kernels for all widths that occur: blocks lose columns one by one, and stand beside two
-/// others in the basis.
+/// Requests kernels for all widths that occur: a block loses columns one by one, and the basis
+/// holds up to three blocks.
 template <class T>
 void Lobpcg<T>::prepare_kernels(int width, int fixed) {
     constexpr int widest = 64;

@@ -37,7 +37,7 @@ int sent_width(std::int64_t rows) {
         std::clamp<std::int64_t>(most_numbers / std::max<std::int64_t>(rows, 1), 1, 64));
 }
 
-/// With fewer rows than this one rank factorises faster than several.
+/// Below this number of rows, one rank factorises faster than several ranks.
 constexpr std::int64_t few_shared_rows = 20000;
 
 [[noreturn]] void refuse_problem(const std::string& text) {

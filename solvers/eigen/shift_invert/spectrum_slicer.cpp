@@ -29,7 +29,7 @@ constexpr int extra_pairs = 2;
 constexpr int most_per_shift = 80;
 /// Filled bases without a further converged pair before a shift is given up.
 constexpr int patience = 3;
-/// The number of eigenvalues that shifts around k wanted ones may enclose.
+/// The largest number of eigenvalues in an interval that is searched for k wanted ones.
 std::int64_t allowed(int k) {
     return k + std::max(20, k);
 }
@@ -384,8 +384,9 @@ bool SpectrumSlicer<W>::complete(double low, double high) {
     return fail("the search for the missing eigenvalues takes too many shifts");
 }
 
-/// Eigenvalues between shifts as close as this count as a cluster. The distance exceeds the first
-/// move of a shift by factor().
+/// The unit for the width of a cluster: eigenvalues between two shifts at most 8 units apart count
+/// as one cluster. The unit exceeds the distance by which ShiftedPencil::factor() first moves a
+/// shift.
 template <class W>
 double SpectrumSlicer<W>::narrow(double sigma) const {
     constexpr double units = 1e5;
@@ -444,7 +445,8 @@ bool SpectrumSlicer<W>::bracket_smallest(int k) {
                                  : ""));
 }
 
-/// Called if the wanted set ends in a cluster: finds any `missing` further pairs of the cluster.
+/// Called if the wanted set ends inside a cluster: finds `missing` further pairs of the cluster, no
+/// matter which of its pairs.
 template <class W>
 bool SpectrumSlicer<W>::take_cluster(double sigma, std::int64_t missing) {
     cluster_is_cut_ = true;
@@ -495,8 +497,9 @@ bool SpectrumSlicer<W>::find_smallest(int k) {
             return false;
         }
         double high = factor_.sigma;
-        // If too many eigenvalues lie below the cut, try shifts in front of a cluster, near the
-        // last shift, and halfway.
+        // If too many eigenvalues lie below the cut, shrink the interval from `low` to `high`. Try
+        // a shift in front of the k-th estimate, where a cluster may begin. Then try shifts at 1/8
+        // of the interval or, once a shift had fewer than k eigenvalues below it, at its middle.
         double next = has_all ? all[static_cast<std::size_t>(k) - 1] - 2 * narrow(low) : low;
         double part = 1.0 / 8;
         while (below_.at(high) > allowed(k) && high - low > 8 * narrow(low)) {

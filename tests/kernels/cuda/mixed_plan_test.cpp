@@ -57,7 +57,7 @@ int product(const Lanes& a, const Lanes& b, int first_word_of_b, int i, int j) {
     return sum;
 }
 
-/// Random integers: 16 long rows, and as many elements after them as loads may reach.
+/// Random integers for 16 long rows, and 64 more because loads may reach beyond the last row.
 std::vector<int> run_of(std::mt19937_64& generator, int long_row) {
     std::vector<int> memory(static_cast<std::size_t>(16 * long_row + 64));
     for (int& value : memory) {
