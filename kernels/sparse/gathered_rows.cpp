@@ -35,23 +35,28 @@ SmallMatrix<T> received_rows(Context& ctx, SparseMatrix<T>& a, BlockView<const T
 }
 
 /// The global numbers of the rows of X that products of this rank receive from others: a product
-/// with the row numbers as X receives them.
+/// with the row numbers as X receives them. Each number has two parts, which are exact in single
+/// precision.
 template <class T>
 std::vector<std::int64_t> halo_columns(Context& ctx, SparseMatrix<T>& a) {
+    constexpr std::int64_t base = 1 << 20;
     const RowMap& map = a.row_map();
     BlockVector<T> x;
     ctx.comm().agree([&] {
-        x = BlockVector<T>(ctx, map, 1);
-        SmallMatrix<T> numbers(static_cast<int>(map.local_rows()), 1);
+        x = BlockVector<T>(ctx, map, 2);
+        SmallMatrix<T> numbers(static_cast<int>(map.local_rows()), 2);
         for (int i = 0; i < numbers.rows(); ++i) {
-            numbers(i, 0) = T(static_cast<real_t<T>>(map.first_row() + i));
+            const std::int64_t row = map.first_row() + i;
+            numbers(i, 0) = T(static_cast<real_t<T>>(row / base));
+            numbers(i, 1) = T(static_cast<real_t<T>>(row % base));
         }
         copy(ctx, std::as_const(numbers).view(), x.view());
     });
     const SmallMatrix<T> received = received_rows<T>(ctx, a, std::as_const(x).view());
     std::vector<std::int64_t> columns;
     for (int i = 0; i < received.rows(); ++i) {
-        columns.push_back(std::llround(std::real(received(i, 0))));
+        columns.push_back(base * std::llround(std::real(received(i, 0))) +
+                          std::llround(std::real(received(i, 1))));
     }
     return columns;
 }

@@ -9,15 +9,14 @@
 namespace quiver {
 
 /// All rows of the matrix on rank 0, with global columns; no rows on the other ranks. Collective.
-/// Cost: one product with a column, and one exchange of the entries. The ranks exchange column
-/// numbers as elements of T; in s and c these are exact only up to 2^24 rows.
+/// Cost: one product with two columns, and one exchange of the entries.
 template <class T>
 CsrRows<T> rows_on_rank_0(Context& ctx, SparseMatrix<T>& a);
 
 /// This rank's rows of S A S with global columns; S is the diagonal matrix of `s`, a block of one
 /// column with real elements. Entries (i, j) and (j, i) of a Hermitian A remain conjugates of each
-/// other, bit by bit. Collective. Cost: two products with a column, one pass over the entries. Rows
-/// up to 2^24 for s and c on several ranks, as for rows_on_rank_0().
+/// other, bit by bit. Collective. Cost: products with one and with two columns, one pass over the
+/// entries.
 template <class T>
 CsrRows<T> scaled_rows(Context& ctx, SparseMatrix<T>& a, BlockView<const T> s);
 

@@ -33,8 +33,8 @@ namespace quiver {
 /// either side. An empty window is a result without pairs. `max_basis` limits the estimated number
 /// of columns (0: max_pairs limits it): InputError, naming this number, if the limit is too small.
 /// The preconditioner is ignored. Throws the errors of check_problem() and check_options(),
-/// NumericalError as chebyshev_subspace(). Collective. Cost of a sweep of degree d with m columns: d
-/// products with m columns, d passes over m columns that sum the series, and the passes and
+/// NumericalError as chebyshev_subspace(). Collective. Cost of a sweep of degree d with m columns:
+/// d products with m columns, d passes over m columns that sum the series, and the passes and
 /// all-reduces of a sweep of chebyshev_subspace(). Source: Pieper, Kreutzer, Alvermann, Galgon,
 /// Fehske, Hager, Lang, Wellein, J. Comput. Phys. 325 (2016) 226.
 template <class T>

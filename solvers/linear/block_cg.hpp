@@ -33,11 +33,12 @@ namespace quiver {
 /// Hermitian: Gamma differs from Gamma^H by more than 5 % of its largest diagonal element, and 20
 /// steps have not halved the largest residual. If columns fail for another reason, or in the plain
 /// form, their messages say so if M is not Hermitian; this costs one application of M to two
-/// columns after the solve. Throws ShapeError and InputError for invalid arguments. Collective. Cost
-/// of a step: one product and one application of M. Block form: 16 passes over a block (18 with M)
-/// besides the product, 3 all-reduces (4 with M). Plain form: 10 passes (12 with M), 2 all-reduces.
-/// Memory: 6 blocks (7 with M), one less without options.fresh_residuals. Sources: O'Leary, Linear
-/// Algebra Appl. 29 (1980) 293; Dubrulle, ETNA 12 (2001) 216 (algorithm BCGrQ, here with M).
+/// columns after the solve. Throws ShapeError and InputError for invalid arguments. Collective.
+/// Cost of a step: one product and one application of M. Block form: 16 passes over a block (18
+/// with M) besides the product, 3 all-reduces (4 with M). Plain form: 10 passes (12 with M), 2
+/// all-reduces. Memory: 6 blocks (7 with M), one less without options.fresh_residuals. Sources:
+/// O'Leary, Linear Algebra Appl. 29 (1980) 293; Dubrulle, ETNA 12 (2001) 216 (algorithm BCGrQ, here
+/// with M).
 template <class T>
 LinearResult block_cg(Context& ctx, const LinearProblem<T>& problem, BlockView<T> x,
                       const LinearOptions& options, LinearWorkspace<T>& workspace);

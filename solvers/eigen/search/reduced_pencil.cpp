@@ -122,11 +122,7 @@ class ReducedPencil {
     void form_c() {
         Operator<T>& a = problem_.a;
         auto* const stored = dynamic_cast<SparseMatrix<T>*>(&a);
-        // scaled_rows() sends row numbers in the precision of the matrix.
-        const bool sends_rows =
-            ctx_.comm().size() == 1 ||
-            static_cast<double>(a.row_map().global_rows()) * static_cast<double>(epsilon_v<T>) < 1;
-        if (stored != nullptr && factor_->inverse_diagonal() != nullptr && sends_rows) {
+        if (stored != nullptr && factor_->inverse_diagonal() != nullptr) {
             c_ = std::make_unique<SparseMatrix<T>>(
                 ctx_, scaled_rows<T>(ctx_, *stored, factor_->inverse_diagonal()->view()));
         } else {
