@@ -51,15 +51,16 @@ CsrRows<T> rows_from_csr(const Comm& comm, const RowMap& map, Symmetry symmetry,
                          std::span<const Index> row_start, std::span<const Index> column,
                          std::span<const T> value);
 
-/// Builds the rows from entries (row, column, value) that any rank holds, in any order: sends each
-/// entry to the rank that owns its row, sorts, and sums duplicates. A by_nonzeros partition first
-/// counts the entries of each row. Collective.
 template <class T>
 struct Entry {
     std::int64_t row;
     std::int64_t column;
     T value;
 };
+
+/// Builds the rows from entries (row, column, value) that any rank holds, in any order: sends each
+/// entry to the rank that owns its row, sorts, and sums duplicates. A by_nonzeros partition first
+/// counts the entries of each row. Collective.
 template <class T>
 CsrRows<T> rows_from_entries(const Comm& comm, std::int64_t global_rows, std::int64_t global_cols,
                              Symmetry symmetry, std::vector<Entry<T>> entries,

@@ -16,8 +16,7 @@ using DoubleOf = std::conditional_t<is_complex_v<T>, std::complex<double>, doubl
 /// All rows of the matrix on rank 0, none on the others. Throws on all ranks: InputError unless the
 /// operator is a SparseMatrix, NumericalError for entries that are not finite or a matrix that is
 /// not Hermitian; the messages begin with `name`, as in "shift-invert: A". Collective. Cost: one
-/// product with a column, and one exchange of the entries. The column numbers travel as numbers of
-/// T, so that single precision allows up to 2^24 rows.
+/// product with two columns, and one exchange of the entries.
 template <class T>
 CsrRows<DoubleOf<T>> gather_rows(Context& ctx, Operator<T>& a, const char* name);
 

@@ -5,10 +5,13 @@
 #include <cstring>
 #include <limits>
 #include <sstream>
+#include <utility>
+#include <vector>
 
 #include "blockvec/block_vector.hpp"
 #include "kernels/column_ops.hpp"
 #include "kernels/sparse/assemble.hpp"
+#include "kernels/sparse/gathered_rows.hpp"
 #include "tests/kernels/sparse/sparse_support.hpp"
 #include "tests/support/test_context.hpp"
 
@@ -519,6 +522,29 @@ TEST(SparseMatrix, RefusesToWorkOnceMovedFrom) {
     EXPECT_THROW(second.symmetry(), InputError);
 }
 // NOLINTEND(bugprone-use-after-move)
+
+/// Single precision has no number 2^24 + 1001, the column of an entry of rank 0 on several ranks.
+TEST(GatheredRows, ColumnsBeyondTheIntegersOfSinglePrecision) {
+    Context ctx = make_context();
+    const std::int64_t n = (std::int64_t{1} << 24) + 1002;
+    std::vector<Entry<float>> entries;
+    if (ctx.comm().rank() == 0) {
+        entries = {{0, n - 1, 3.0F}, {n - 1, 0, 3.0F}};
+    }
+    SparseMatrix<float> a(ctx, rows_from_entries<float>(ctx.comm(), n, n, Symmetry::symmetric,
+                                                        std::move(entries), Partition::by_rows));
+    BlockVector<float> ones(ctx, a.row_map(), 1);
+    fill(ctx, 1.0F, ones.view());
+    const CsrRows<float> rows = scaled_rows<float>(ctx, a, std::as_const(ones).view());
+    std::vector<std::int64_t> expected;
+    if (a.row_map().first_row() == 0 && a.row_map().local_rows() > 0) {
+        expected.push_back(n - 1);
+    }
+    if (a.row_map().first_row() + a.row_map().local_rows() == n) {
+        expected.push_back(0);
+    }
+    EXPECT_EQ(rows.column, expected);
+}
 
 }  // namespace
 }  // namespace quiver::test
