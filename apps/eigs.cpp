@@ -178,7 +178,7 @@ Rows<T> load_rows(const Comm& comm, EigsOptions& options, const Task& task) {
     if (task.mass) {
         rows.mass = load_problem<T>(comm, *task.mass, device.threads, partition);
         if (NormRefusal mass = check_norm(comm, *task.mass, *rows.mass); !mass.text.empty()) {
-            mass.dense_can = mass.dense_can && rows.refusal.dense_can;
+            mass.can_be_scaled = mass.can_be_scaled && rows.refusal.can_be_scaled;
             rows.refusal = std::move(mass);
         }
         require_hermitian(comm, *task.mass, *rows.mass);
