@@ -30,10 +30,10 @@ void resolve_options(EigsOptions& options, int rank) {
     take_which(options);
     set_task(options);
     settle_mixed(options);
+    resolve_faults(options.faults);
     check_options(options);
     take_preconditioner(options);
     check_checkpoint(options.checkpoint, rank);
-    resolve_faults(options.faults);
     require_one_standard_input({options.matrix, options.mass});
     if (options.vectors_given) {
         require_hdf5();

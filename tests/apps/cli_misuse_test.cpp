@@ -144,12 +144,15 @@ std::vector<Row> file_rows(const Folder& folder) {
            "LOBPCG: B is not positive definite: -0.001 is one of its Ritz values");
     pencil("indefinite mass matrix for Jacobi-Davidson", indefinite, "jd",
            "block Gram-Schmidt: B is not positive definite: <w, B w> = -");
-    pencil("indefinite B, dense", indefinite, "auto", "dense: B is not positive definite");
+    pencil("indefinite B, dense", indefinite, "dense", "dense: B is not positive definite");
+    pencil("indefinite B, auto", indefinite, "auto",
+           "shift-invert: B is not positive definite: it has an eigenvalue below -");
     pencil("indefinite mass matrix for block Lanczos", indefinite, "lanczos",
            "lanczos: B is not positive definite: its least diagonal entry is -0.001; a positive "
            "definite matrix is wanted");
     pencil("singular mass matrix for the Chebyshev subspace", "4\n1 1 1\n2 2 1\n3 3 1\n2 1 1\n",
            "chebyshev", "chebyshev: B is not positive definite: a pivot of its factorisation is 0");
+    rows.back().ranks = {1};
     pencil("negative mass matrix", "3\n1 1 -1e-9\n2 2 -1e-9\n3 3 -1e-9\n", "lobpcg",
            "inner product: B is not positive definite: x^H B x = -1e-09 for a unit vector x; a "
            "positive definite matrix is wanted");
@@ -265,9 +268,6 @@ std::vector<Row> option_rows() {
     add("bad value of a key", "eigs gen:laplace3d,nx=4.5", "nx=4.5: a whole number from 1 on");
     add("no number for a key", "eigs gen:anderson,L=4,W=wide", "W=wide: a number is wanted");
     add("infinite value of a key", "eigs gen:anderson,L=4,W=1d999", "W=1d999: a finite number");
-    add("energies whose squares overflow, with a checkpoint",
-        "eigs gen:anderson,L=4,W=1d200 --method lanczos --checkpoint folder",
-        "scale the matrix, or omit --checkpoint");
     add("bad word of a key", "eigs gen:graphene,boundary=ajar", "one of open|periodic is wanted");
     add("comma at the end", "eigs gen:laplace1d,nx=10,", "a comma without a key=value after it");
     add("generated size beyond 64 bits", "eigs gen:laplace3d,nx=10000000", "does not fit 64 bits");

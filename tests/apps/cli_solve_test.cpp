@@ -252,8 +252,8 @@ TEST(Solve, RefusesInvalidInput) {
         std::string text;
     };
     const std::vector<Case> cases{
-        {a, "either a file of right-hand sides, or --rhs"},
-        {a + two + " --rhs ones", "either a file of right-hand sides, or --rhs"},
+        {a, "no right-hand sides: give a file, or --rhs ones or random:N"},
+        {a + two + " --rhs ones", "from --rhs ones: omit one of them"},
         {a + two, "with 2 rows, the matrix gen:laplace1d,nx=10 has 10"},
         {a + "nowhere.mtx", "there is no such file"},
         {a + "gen:laplace1d", "right-hand sides must be a file"},

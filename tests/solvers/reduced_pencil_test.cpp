@@ -4,6 +4,7 @@
 #include "solvers/eigen/search/reduced_pencil.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <complex>
 #include <limits>
@@ -122,7 +123,7 @@ template <class T>
 class ReducedPencilTest : public ::testing::Test {
   protected:
     static constexpr double eps = static_cast<double>(epsilon_v<T>);
-    static constexpr Method ends[] = {Method::lanczos, Method::chebyshev};
+    static constexpr std::array<Method, 2> ends{Method::lanczos, Method::chebyshev};
 
     bool is_alone() const { return ctx.comm().size() == 1; }
 

@@ -327,9 +327,9 @@ TYPED_TEST(ShiftInvertTest, OneEigenvalueAndNone) {
 TEST(ShiftInvert, GradedSpectraKeepRelativeAccuracy) {
     using T = double;
     Context ctx = test::make_context();
-    std::vector<double> spectrum;
+    std::vector<double> spectrum(700);
     for (int i = 0; i < 700; ++i) {
-        spectrum.push_back(std::pow(10.0, 12.0 * i / 699));
+        spectrum[static_cast<std::size_t>(i)] = std::pow(10.0, 12.0 * i / 699);
     }
     SparseMatrix<T> a = test::diagonal<T>(ctx, spectrum);
     const auto check = [&](const EigenOptions& options) {
@@ -381,9 +381,9 @@ TYPED_TEST(ShiftInvertTest, GradedSpectraOfAnyLength) {
 /// shift separates, and a tail that leaves no gap behind them.
 TYPED_TEST(ShiftInvertTest, AnEndOfManyNearlyEqualEigenvalues) {
     using T = TypeParam;
-    std::vector<double> low;
+    std::vector<double> low(45);
     for (int i = 0; i < 45; ++i) {
-        low.push_back(1e-11 * (i % 9) + 3e-13 * i);
+        low[static_cast<std::size_t>(i)] = 1e-11 * (i % 9) + 3e-13 * i;
     }
     for (double value = 2e-10; value < 0.1; value *= 1.7) {
         low.push_back(value);
@@ -583,9 +583,9 @@ TYPED_TEST(ShiftInvertTest, PivotsOfZeroMoveTheShift) {
             entries.add((row + 1) % n, T(1));
             entries.add((row + n - 1) % n, T(1));
         });
-    std::vector<double> spectrum;
+    std::vector<double> spectrum(n);
     for (int j = 0; j < n; ++j) {
-        spectrum.push_back(2 * std::cos(2 * std::numbers::pi * j / n));
+        spectrum[static_cast<std::size_t>(j)] = 2 * std::cos(2 * std::numbers::pi * j / n);
     }
     std::sort(spectrum.begin(), spectrum.end());
     int moves = 0;

@@ -238,8 +238,10 @@ std::unique_ptr<MassFactor<T>> factor_mass(Context& ctx, Operator<T>& b, Method 
     return std::make_unique<SparseFactor<T>>(ctx, *stored, scaling, method);
 }
 
+// NOLINTBEGIN(bugprone-macro-parentheses): T is a type
 #define QUIVER_INSTANTIATE(T) \
     template std::unique_ptr<MassFactor<T>> factor_mass(Context&, Operator<T>&, Method);
+// NOLINTEND(bugprone-macro-parentheses)
 QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
 #undef QUIVER_INSTANTIATE
 
