@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A x = lambda B x by methods that solve a standard problem with a factor of B: block Lanczos, the
 // Chebyshev subspace and the window filter, compared with dense solutions by Eigen.
-#include "solvers/eigen/search/reduced_pencil.hpp"
+#include "solvers/eigen/pencil/reduced_pencil.hpp"
 
 #include <algorithm>
 #include <array>
@@ -22,7 +22,7 @@
 #include "solvers/eigen/block_lanczos.hpp"
 #include "solvers/eigen/chebyshev_subspace.hpp"
 #include "solvers/eigen/eigensolver.hpp"
-#include "solvers/eigen/search/mass_factor.hpp"
+#include "solvers/eigen/pencil/mass_factor.hpp"
 #include "solvers/eigen/window_filter.hpp"
 #include "solvers/orth/indefinite_error.hpp"
 #include "tests/solvers/dense_rows.hpp"

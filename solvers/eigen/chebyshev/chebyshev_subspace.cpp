@@ -12,7 +12,7 @@
 #include "solvers/eigen/chebyshev/ritz_block.hpp"
 #include "solvers/eigen/lanczos/lanczos_basis.hpp"
 #include "solvers/eigen/lanczos/short_lanczos.hpp"
-#include "solvers/eigen/search/reduced_pencil.hpp"
+#include "solvers/eigen/pencil/reduced_pencil.hpp"
 #include "solvers/eigen/search/verified_search.hpp"
 
 namespace quiver {

@@ -7,7 +7,7 @@
 
 #include "blockvec/scalar_list.hpp"
 #include "solvers/eigen/lanczos/lanczos_basis.hpp"
-#include "solvers/eigen/search/reduced_pencil.hpp"
+#include "solvers/eigen/pencil/reduced_pencil.hpp"
 #include "solvers/eigen/search/verified_search.hpp"
 
 namespace quiver {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "solvers/eigen/search/reduced_pencil.hpp"
+#include "solvers/eigen/pencil/reduced_pencil.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -20,10 +20,10 @@
 #include "kernels/sparse/gathered_rows.hpp"
 #include "kernels/sparse/sparse_matrix.hpp"
 #include "solvers/eigen/lanczos/spectrum_bounds.hpp"
+#include "solvers/eigen/pencil/mass_factor.hpp"
 #include "solvers/eigen/search/audited_solve.hpp"
 #include "solvers/eigen/search/both_ends.hpp"
 #include "solvers/eigen/search/given_columns.hpp"
-#include "solvers/eigen/search/mass_factor.hpp"
 #include "solvers/eigen/search/scaled_residuals.hpp"
 #include "solvers/eigen/search/verified_search.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "solvers/eigen/search/mass_factor.hpp"
+#include "solvers/eigen/pencil/mass_factor.hpp"
 
 #include <algorithm>
 #include <cmath>
