@@ -2,6 +2,7 @@
 // The command `quiver`: starts MPI, parses the command line, and converts errors to exit statuses.
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -74,6 +75,28 @@ int report(const Comm& comm, bool collective, int status, const char* what) {
     comm.abort(status);
 }
 
+/// Throws InputError on all ranks unless they all have the arguments of rank 0. With different
+/// arguments they would call different collective functions. Collective.
+void require_equal_arguments(const Comm& comm, int argc, char** argv) {
+    std::string mine;
+    for (int i = 1; i < argc; ++i) {
+        mine += (i > 1 ? " " : "") + std::string(argv[i]);
+    }
+    auto size = static_cast<std::uint64_t>(mine.size());
+    comm.broadcast(&size, sizeof(size), 0);
+    std::string first = mine;
+    first.resize(size);
+    comm.broadcast(first.data(), size, 0);
+    comm.agree([&] {
+        if (mine != first) {
+            throw InputError(fmt::format(
+                "the ranks have different arguments: rank 0 '{}', rank {} '{}'; all ranks take the "
+                "same",
+                first, comm.rank(), mine));
+        }
+    });
+}
+
 /// Throws InputError unless the first word is a subcommand or an option. The error is collective,
 /// since all ranks read the same command line.
 void require_known_subcommand(const CLI::App& app, int argc, char** argv) {
@@ -108,6 +131,7 @@ std::string one_line(const CLI::App& app, const CLI::ParseError& error) {
 }
 
 int run(int argc, char** argv, const Comm& comm) {
+    require_equal_arguments(comm, argc, argv);
     Action chosen;
     CLI::App app("quiver: eigenpairs of large sparse matrices on CPUs and NVIDIA GPUs over MPI",
                  "quiver");

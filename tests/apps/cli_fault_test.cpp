@@ -50,6 +50,21 @@ TEST(Faults, OneRankFailsInAnyPhaseOfAFile) {
     EXPECT_GE(fail_in_every_phase(folder.write("nine.mtx", text), folder), 10);
 }
 
+TEST(Faults, RanksWithDifferentArgumentsAreRefused) {
+    const std::string same = "eigs gen:laplace3d,nx=5 -k 2 --device host";
+    for (const std::string other : {" --abft correct", " --checkpoint never", " --scalar s"}) {
+        const Outcome outcome =
+            run_command(same + " : -n 1 " + QUIVER_COMMAND + " " + same + other, 2);
+        EXPECT_EQ(outcome.status, 2) << outcome.err;
+        EXPECT_EQ(outcome.out, "");
+        EXPECT_NE(outcome.err.find("quiver: the ranks have different arguments: rank 0 '" + same +
+                                   "', rank 2 '" + same + other + "'"),
+                  std::string::npos)
+            << outcome.err;
+        EXPECT_FALSE(std::filesystem::exists("never"));
+    }
+}
+
 TEST(Faults, ALostRankEndsTheOthers) {
     // If the other ranks waited forever, the time limit of ctest would end this test.
     const Outcome outcome =
