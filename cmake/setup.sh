@@ -80,7 +80,7 @@ quiver_configure() {
 quiver_build() {
     local build=$1
     shift
-    say "building in $build ($quiver_jobs jobs); the command takes about 10 minutes of one core, the tests 12 more"
+    say "building in $build ($quiver_jobs jobs); the command takes about 8 minutes of one core, the tests 13 more"
     quiver_quietly cmake --build "$build" --parallel "$quiver_jobs" ${1:+--target "$@"}
 }
 
