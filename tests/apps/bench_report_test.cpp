@@ -416,7 +416,13 @@ TEST(BenchReport, MergedSessionsKeepTheLaterOfTwoResults) {
     Document second = made_up_document();
     second.session.results.resize(1);
     second.session.results[0].seconds.median = 1;
+    Case left = second.session.results[0].which;
+    second.session.not_run = {left, left};  // measured
+    left.rows += 1;
+    second.session.not_run.insert(second.session.not_run.end(), {left, left});
     const Document both = merge({first, second});
+    ASSERT_EQ(both.session.not_run.size(), 1u);
+    EXPECT_EQ(both.session.not_run[0], left);
     EXPECT_EQ(both.session.runs.size(), 4u);
     ASSERT_EQ(both.session.results.size(), 6u);
     EXPECT_EQ(both.session.results.back().seconds.median, 1);

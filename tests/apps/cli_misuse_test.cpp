@@ -145,7 +145,7 @@ std::vector<Row> file_rows(const Folder& folder) {
     pencil("indefinite mass matrix for Jacobi-Davidson", indefinite, "jd",
            "block Gram-Schmidt: B is not positive definite: <w, B w> = -");
     pencil("indefinite B, auto", indefinite, "auto",
-           "shift-invert: B is not positive definite: it has an eigenvalue below -");
+           "shift-invert: B is not positive definite: it is zero or has an eigenvalue below -");
     pencil("indefinite mass matrix for block Lanczos", indefinite, "lanczos",
            "lanczos: B is not positive definite: its least diagonal entry is -0.001; ");
     pencil("singular mass matrix for the Chebyshev subspace", "4\n1 1 1\n2 2 1\n3 3 1\n2 1 1\n",

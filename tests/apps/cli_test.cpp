@@ -180,6 +180,17 @@ TEST(Eigs, SaysWhenTheLastEigenvalueHasFurtherCopies) {
     EXPECT_NE(outcome.out.find("further copies"), std::string::npos) << outcome.out;
 }
 
+TEST(Eigs, SaysWhatTiesAtATargetAndWhatDenseIgnores) {
+    // 2 - 0.618, 2 and 2 + 0.618 are simple.
+    const EigsOutcome outcome = run_eigs("gen:laplace1d,nx=9 --which target:2 -k 2 --precond ldlt");
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_EQ(outcome.json["cluster_cut"], true);
+    EXPECT_EQ(outcome.out.find("further copies"), std::string::npos) << outcome.out;
+    EXPECT_NE(outcome.out.find("as near to the target"), std::string::npos) << outcome.out;
+    EXPECT_NE(outcome.out.find("precond     ldlt (not used by dense)\n"), std::string::npos)
+        << outcome.out;
+}
+
 TEST(Eigs, MarksResultsThatHaveNotConverged) {
     const EigsOutcome outcome =
         run_eigs("gen:laplace2d,nx=40,ny=40 -k 5 --block 2 --max-iterations 4");

@@ -47,6 +47,17 @@ TEST(Interop, SeesBlocksAndMapsWithTheirStride) {
     EXPECT_EQ(&mapped(4, 2), &memory[4 * 8 + 2]);
 }
 
+TEST(Interop, RefusesRowsThatAreNotContiguous) {
+    std::vector<double> memory(40);
+    using Map = Eigen::Map<RowMajor, 0, Eigen::Stride<-1, -1>>;
+    for (const int rows : {1, 3}) {
+        Map map(memory.data(), rows, 4, Eigen::Stride<-1, -1>(8, 2));
+        EXPECT_THROW(as_view(map), ShapeError) << rows;
+    }
+    Map column(memory.data(), 3, 1, Eigen::Stride<-1, -1>(8, 2));
+    EXPECT_EQ(as_view(column).ld, 8);
+}
+
 TEST(Interop, SeesAVectorAsOneColumn) {
     Eigen::VectorXd vector(7);
     const auto view = as_view(vector);

@@ -55,17 +55,6 @@ SparseMatrix<T> matrix(Context& ctx, double size) {
 }
 
 template <class T>
-class Unstored final : public Operator<T> {
-  public:
-    explicit Unstored(Operator<T>& a) : a_(a) {}
-    const RowMap& row_map() const override { return a_.row_map(); }
-    void apply(Context& ctx, BlockView<const T> x, BlockView<T> y) override { a_.apply(ctx, x, y); }
-
-  private:
-    Operator<T>& a_;
-};
-
-template <class T>
 class NoStates final : public Checkpoint<T> {
   public:
     bool due() override { return false; }
@@ -190,7 +179,7 @@ TYPED_TEST(NormRangeTest, WhatCannotBeScaledIsRefused) {
     using T = TypeParam;
     const double huge = this->sizes.back();
     SparseMatrix<T> a = matrix<T>(this->ctx, huge);
-    Unstored<T> unstored(a);
+    test::Unstored<T> unstored(a);
     const auto word = [&](const EigenProblem<T>& problem) {
         try {
             eigensolve(this->ctx, problem, this->options(Method::lanczos, Which::smallest, 2));

@@ -29,6 +29,7 @@
 #include "tests/support/eigen_checks.hpp"
 #include "tests/support/fixtures.hpp"
 #include "tests/support/memory_checkpoint.hpp"
+#include "tests/support/problems.hpp"
 #include "tests/support/test_context.hpp"
 
 namespace quiver {
@@ -57,18 +58,6 @@ std::vector<double> graded(int n, double least, double most) {
     }
     return values;
 }
-
-/// An operator without stored entries.
-template <class T>
-class Hidden final : public Operator<T> {
-  public:
-    explicit Hidden(Operator<T>& a) : a_(a) {}
-    const RowMap& row_map() const override { return a_.row_map(); }
-    void apply(Context& ctx, BlockView<const T> x, BlockView<T> y) override { a_.apply(ctx, x, y); }
-
-  private:
-    Operator<T>& a_;
-};
 
 /// A pencil, its exact eigenvalues and norms.
 template <class T>
@@ -227,7 +216,7 @@ class ReducedPencilTest : public ::testing::Test {
     }
 
     Context ctx = test::make_context();
-    std::mt19937_64 random{7};
+    std::mt19937_64 random = test::make_generator();
 };
 
 TYPED_TEST_SUITE(ReducedPencilTest, test::Scalars);
@@ -239,7 +228,7 @@ TYPED_TEST(ReducedPencilTest, DiagonalMasses) {
                      diagonal_rows<T>(graded(n, 0.05, 20)));
     this->check_all(pencil, 5);
     // Without stored entries of A.
-    Hidden<T> hidden(pencil.a);
+    test::Unstored<T> hidden(pencil.a);
     EigenProblem<T> problem{hidden};
     problem.b = &pencil.b;
     for (const Method method : this->ends) {
@@ -546,7 +535,7 @@ TYPED_TEST(ReducedPencilTest, RefusalsNameWhatHelps) {
     const auto error = [&](const EigenProblem<T>& problem, const EigenOptions& options) {
         return this->template error_of<InputError>(problem, options);
     };
-    Hidden<T> hidden(pencil.b);
+    test::Unstored<T> hidden(pencil.b);
     EigenProblem<T> unstored = pencil.problem();
     unstored.b = &hidden;
     this->expect_words(error(unstored, lanczos),

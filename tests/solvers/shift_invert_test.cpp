@@ -630,17 +630,6 @@ TYPED_TEST(ShiftInvertTest, AllRanksHaveTheSameBits) {
     }
 }
 
-template <class T>
-class WithoutEntries final : public Operator<T> {
-  public:
-    explicit WithoutEntries(Operator<T>& a) : a_(a) {}
-    const RowMap& row_map() const override { return a_.row_map(); }
-    void apply(Context& ctx, BlockView<const T> x, BlockView<T> y) override { a_.apply(ctx, x, y); }
-
-  private:
-    Operator<T>& a_;
-};
-
 TYPED_TEST(ShiftInvertTest, WhatItDoesNotTakeIsRefused) {
     using T = TypeParam;
     SparseMatrix<T> a = test::laplace3d<T>(this->ctx, 4, 4, 3);
@@ -656,7 +645,7 @@ TYPED_TEST(ShiftInvertTest, WhatItDoesNotTakeIsRefused) {
                   std::string::npos)
             << error.what();
     }
-    WithoutEntries<T> free(a);
+    test::Unstored<T> free(a);
     EXPECT_THROW(eigensolve(this->ctx, EigenProblem<T>{free}, options), InputError);
     BlockVector<T> column(this->ctx, a.row_map(), 1);
     fill(this->ctx, T(1), column.view());

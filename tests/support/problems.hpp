@@ -8,6 +8,7 @@
 #include <numbers>
 #include <vector>
 
+#include "kernels/operator.hpp"
 #include "kernels/sparse/assemble.hpp"
 #include "kernels/sparse/sparse_matrix.hpp"
 
@@ -20,6 +21,18 @@ SparseMatrix<T> matrix_from_rows(Context& ctx, std::int64_t rows,
     const Symmetry symmetry = is_complex_v<T> ? Symmetry::hermitian : Symmetry::symmetric;
     return SparseMatrix<T>(ctx, rows_from_callback<T>(ctx.comm(), rows, symmetry, make), format);
 }
+
+/// A matrix as an operator without stored entries.
+template <class T>
+class Unstored final : public Operator<T> {
+  public:
+    explicit Unstored(Operator<T>& a) : a_(a) {}
+    const RowMap& row_map() const override { return a_.row_map(); }
+    void apply(Context& ctx, BlockView<const T> x, BlockView<T> y) override { a_.apply(ctx, x, y); }
+
+  private:
+    Operator<T>& a_;
+};
 
 template <class T>
 SparseMatrix<T> diagonal(Context& ctx, const std::vector<double>& values) {

@@ -29,7 +29,7 @@ namespace {
 constexpr double noise_units = 16;
 
 /// The methods that take the B that `method` refuses.
-std::string other_methods(Method method, const char* at_an_end) {
+std::string other_methods(Method method, const std::string& at_an_end) {
     return method == Method::filter ? "use shift-invert or dense" : at_an_end;
 }
 
@@ -131,12 +131,11 @@ class SparseFactor final : public MassFactor<T> {
                           Method method) const {
         const std::vector<std::int64_t> places = ldlt_->places();
         for (std::size_t i = 0; i < places.size(); ++i) {
+            const auto row = static_cast<std::int64_t>(i);
             double diagonal = 0;
-            for (auto e = static_cast<std::size_t>(rows.row_start[i]);
-                 e < static_cast<std::size_t>(rows.row_start[i + 1]); ++e) {
-                diagonal +=
-                    rows.column[e] == static_cast<std::int64_t>(i) ? std::real(rows.value[e]) : 0;
-            }
+            visit_row(rows, row, [&](std::int64_t column, const Wide& value) {
+                diagonal += column == row ? std::real(value) : 0;
+            });
             const double pivot = pivots[static_cast<std::size_t>(places[i])];
             if (!(pivot > noise_units * static_cast<double>(epsilon_v<T>) * diagonal)) {
                 const int exponent = this->exponent_ + scaling_;
@@ -161,15 +160,14 @@ class SparseFactor final : public MassFactor<T> {
 };
 
 /// The diagonal entries of this rank's rows, and whether all other entries of all ranks are 0.
-template <class T>
 struct Diagonal {
     std::vector<double> entries;
     bool is_all = false;
 };
 
 template <class T>
-Diagonal<T> diagonal_of(Context& ctx, const SparseMatrix<T>& b, Method method) {
-    Diagonal<T> diagonal;
+Diagonal diagonal_of(Context& ctx, const SparseMatrix<T>& b, Method method) {
+    Diagonal diagonal;
     std::int64_t others = 0;
     ctx.comm().agree([&] {
         diagonal.entries.assign(static_cast<std::size_t>(b.row_map().local_rows()), 0);
@@ -205,7 +203,7 @@ std::unique_ptr<MassFactor<T>> factor_mass(Context& ctx, Operator<T>& b, Method 
                            other_methods(method, "use lobpcg or jd, which only multiply with B"));
     }
     const RowMap& map = b.row_map();
-    Diagonal<T> diagonal = diagonal_of(ctx, *stored, method);
+    Diagonal diagonal = diagonal_of(ctx, *stored, method);
     if (diagonal.is_all) {
         double largest = 0;
         double least = std::numeric_limits<double>::infinity();
@@ -227,13 +225,12 @@ std::unique_ptr<MassFactor<T>> factor_mass(Context& ctx, Operator<T>& b, Method 
     const std::string ends = "use lobpcg, jd or shift-invert";
     if (ctx.comm().size() > 1) {
         refuse(method, "several ranks take a diagonal B only; run on one rank, or " +
-                           other_methods(method, ends.c_str()));
+                           other_methods(method, ends));
     }
     if (map.global_rows() > most_ldlt_rows) {
         refuse(method, "B is not diagonal and has " + std::to_string(map.global_rows()) +
                            " rows; its factorisation takes at most " +
-                           std::to_string(most_ldlt_rows) + "; " +
-                           other_methods(method, ends.c_str()));
+                           std::to_string(most_ldlt_rows) + "; " + other_methods(method, ends));
     }
     return std::make_unique<SparseFactor<T>>(ctx, *stored, scaling, method);
 }

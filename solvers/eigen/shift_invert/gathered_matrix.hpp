@@ -3,6 +3,8 @@
 #pragma once
 
 #include <complex>
+#include <cstddef>
+#include <cstdint>
 #include <type_traits>
 
 #include "kernels/operator.hpp"
@@ -24,5 +26,14 @@ CsrRows<DoubleOf<T>> gather_rows(Context& ctx, Operator<T>& a, const char* name)
 /// even number. A zero matrix is not changed.
 template <class W>
 int scale_to_one(CsrRows<W>& rows);
+
+/// Calls visit(column, value) for the entries of a row.
+template <class W, class Visit>
+void visit_row(const CsrRows<W>& rows, std::int64_t row, Visit&& visit) {
+    for (auto e = static_cast<std::size_t>(rows.row_start[static_cast<std::size_t>(row)]);
+         e < static_cast<std::size_t>(rows.row_start[static_cast<std::size_t>(row) + 1]); ++e) {
+        visit(rows.column[e], rows.value[e]);
+    }
+}
 
 }  // namespace quiver

@@ -174,12 +174,9 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
     /// their size, is not positive definite. A semidefinite B is accepted.
     bool is_indefinite(const CsrRows<Wide>& b) const {
         double most = 0;
-        for (std::size_t row = 0; row + 1 < b.row_start.size(); ++row) {
+        for (std::int64_t row = 0; row < b.map.global_rows(); ++row) {
             double sum = 0;
-            for (auto e = static_cast<std::size_t>(b.row_start[row]);
-                 e < static_cast<std::size_t>(b.row_start[row + 1]); ++e) {
-                sum += std::abs(b.value[e]);
-            }
+            visit_row(b, row, [&](std::int64_t, const Wide& value) { sum += std::abs(value); });
             most = std::max(most, sum);
         }
         const double tau = rounding() * most;
@@ -319,8 +316,8 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
         comm.broadcast(&facts_, sizeof(facts_), 0);
         if (facts_.is_indefinite) {
             throw_indefinite(IndefiniteError::Operand::mass,
-                             "shift-invert: B is not positive definite: it has an eigenvalue "
-                             "below -" +
+                             "shift-invert: B is not positive definite: it is zero or has an "
+                             "eigenvalue below -" +
                                  number_text(rounding(), 2) + " ||B||");
         }
         if (facts_.largest_move > 0) {

@@ -12,6 +12,7 @@
 #include "blockvec/block_vector.hpp"
 #include "kernels/column_ops.hpp"
 #include "kernels/random.hpp"
+#include "solvers/eigen/shift_invert/gathered_matrix.hpp"
 
 namespace quiver {
 namespace {
@@ -31,15 +32,6 @@ constexpr std::int64_t few_rows = 20000;
 
 double norm_of(const SpectrumEstimate& ends) {
     return std::max(std::abs(ends.least), std::abs(ends.largest));
-}
-
-/// Calls visit(column, value) for the entries of a row.
-template <class W, class Visit>
-void visit_row(const CsrRows<W>& rows, std::int64_t row, Visit&& visit) {
-    for (auto e = static_cast<std::size_t>(rows.row_start[static_cast<std::size_t>(row)]);
-         e < static_cast<std::size_t>(rows.row_start[static_cast<std::size_t>(row) + 1]); ++e) {
-        visit(rows.column[e], rows.value[e]);
-    }
 }
 
 }  // namespace
