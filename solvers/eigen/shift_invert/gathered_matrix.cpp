@@ -69,8 +69,10 @@ int scale_to_one(CsrRows<W>& rows) {
 template int scale_to_one(CsrRows<double>&);
 template int scale_to_one(CsrRows<std::complex<double>>&);
 
+// NOLINTBEGIN(bugprone-macro-parentheses): T is a type
 #define QUIVER_INSTANTIATE(T) \
     template CsrRows<DoubleOf<T>> gather_rows(Context&, Operator<T>&, const char*);
+// NOLINTEND(bugprone-macro-parentheses)
 QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
 #undef QUIVER_INSTANTIATE
 

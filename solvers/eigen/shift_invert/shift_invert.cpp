@@ -336,6 +336,7 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
         const auto at = [&](int i) { return found[static_cast<std::size_t>(i)]; };
         std::stable_sort(order.begin(), order.end(), [&](int i, int j) { return at(i) < at(j); });
         std::vector<double> sorted;
+        sorted.reserve(order.size());
         for (const int i : order) {
             sorted.push_back(std::ldexp(at(i), value_exponent()));
         }

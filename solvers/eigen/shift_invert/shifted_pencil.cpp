@@ -103,6 +103,7 @@ std::vector<double> ShiftedPencil<W>::quotients(BlockView<const W> x) {
     std::vector<W> products(static_cast<std::size_t>(x.cols));
     dots(ctx_, x, std::as_const(ax).view(), std::span<W>(products));
     std::vector<double> result;
+    result.reserve(products.size());
     for (const W& product : products) {
         result.push_back(sign_ * std::real(product));
     }
