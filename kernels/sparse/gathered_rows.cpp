@@ -47,13 +47,15 @@ std::vector<std::int64_t> halo_columns(Context& ctx, SparseMatrix<T>& a) {
         SmallMatrix<T> numbers(static_cast<int>(map.local_rows()), 2);
         for (int i = 0; i < numbers.rows(); ++i) {
             const std::int64_t row = map.first_row() + i;
-            numbers(i, 0) = T(static_cast<real_t<T>>(row / base));
-            numbers(i, 1) = T(static_cast<real_t<T>>(row % base));
+            const std::int64_t high = row / base;
+            numbers(i, 0) = T(static_cast<real_t<T>>(high));
+            numbers(i, 1) = T(static_cast<real_t<T>>(row - base * high));
         }
         copy(ctx, std::as_const(numbers).view(), x.view());
     });
     const SmallMatrix<T> received = received_rows<T>(ctx, a, std::as_const(x).view());
     std::vector<std::int64_t> columns;
+    columns.reserve(static_cast<std::size_t>(received.rows()));
     for (int i = 0; i < received.rows(); ++i) {
         columns.push_back(base * std::llround(std::real(received(i, 0))) +
                           std::llround(std::real(received(i, 1))));

@@ -270,7 +270,7 @@ TYPED_TEST(EigenPencilTest, MassesFarFromOne) {
         spectrum.reserve(n);
         values.reserve(n);
         for (int j = 0; j < n; ++j) {
-            values.push_back(j < 4 ? 1 + j / 2 : 5 + 0.05 * j);
+            values.push_back(j >= 4 ? 5 + 0.05 * j : j < 2 ? 1 : 2);
             spectrum.push_back(values.back() / mass);
         }
         Pencil<T> pencil{test::diagonal<T>(this->ctx, values),

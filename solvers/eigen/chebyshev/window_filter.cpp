@@ -293,6 +293,7 @@ class WindowFilter : public VerifiedSearch<T> {
     void extract(const std::vector<int>& order, BlockView<T> y) override {
         const std::vector<int> all = places();
         std::vector<int> chosen;
+        chosen.reserve(order.size());
         for (const int j : order) {
             chosen.push_back(all[static_cast<std::size_t>(j)]);
         }

@@ -378,11 +378,11 @@ TYPED_TEST(SparseMatrixTest, MatrixWithoutRowsOrEntriesWorks) {
 
 TEST(SparseMatrix, PlansTheHaloThatItsRowsNeed) {
     Context ctx = make_context();
-    const std::int64_t n = 40;
+    constexpr std::int64_t n = 40;
     // Every row needs the next three rows, cyclically, and the last row. All ranks have neighbours.
     SparseMatrix<double> a(
         ctx, rows_from_callback<double>(ctx.comm(), n, Symmetry::general,
-                                        [n](std::int64_t row, RowEntries<double>& entries) {
+                                        [](std::int64_t row, RowEntries<double>& entries) {
                                             for (std::int64_t k = 1; k <= 3; ++k) {
                                                 entries.add((row + k) % n, double(k));
                                             }
