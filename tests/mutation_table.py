@@ -68,6 +68,12 @@ VERIFICATION = [
     Mutation("column sums that are not finite wait for the audit", "protected_matrix.cpp",
              "if (!wanted.complete() && finite_norms(product, halo)) {", "if (false) {",
              [Test("abft", "Abft.AColumnSum*")]),
+    Mutation("a change of eigenvectors after their residuals is ignored", "audited_solve.cpp",
+             "sound = unchanged_since(ctx, before, x) && sound;", "unchanged_since(ctx, before, x);",
+             [Test("abft", "Abft.AVectorThatChanges*")]),
+    Mutation("a change of a solution after its residual is ignored", "linear_solve.cpp",
+             "const bool unchanged = unchanged_since(ctx, before, BlockView<const T>(x));",
+             "const bool unchanged = true;", [Test("abft", "Abft.AChangeOfX*", 2)]),
 ]
 
 DENSE = [Test("dense_kernels", "*")]

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Products with a protected matrix, and solvers that use them: faults above the bounds of rounding
 // are found and repaired to the same bits, without false alarms and additional messages.
+#include <functional>
+
 #include <gtest/gtest.h>
 #include <mpi.h>
 
 #include "blockvec/error.hpp"
 #include "solvers/eigen/eigensolver.hpp"
+#include "solvers/linear/linear_solve.hpp"
 #include "tests/solvers/abft_support.hpp"
 #include "tests/support/bounds.hpp"
 #include "tests/support/eigen_checks.hpp"
@@ -13,11 +16,16 @@
 namespace {
 /// The all-reduces of this process, counted through the profiling interface of MPI.
 long all_reduces = 0;
+/// Called in each all-reduce of this process before its communication, unless empty.
+std::function<void()> in_all_reduce;
 }  // namespace
 
 extern "C" int MPI_Allreduce(const void* send, void* receive, int count, MPI_Datatype type,
                              MPI_Op op, MPI_Comm comm) {
     ++all_reduces;
+    if (in_all_reduce) {
+        in_all_reduce();
+    }
     return PMPI_Allreduce(send, receive, count, type, op, comm);
 }
 
@@ -555,6 +563,94 @@ TEST(Abft, NormsFarFromOne) {
     const EigenResult<double> small = solve(zero, options);
     EXPECT_TRUE(small.converged) << small.message;
     EXPECT_NEAR(small.eigenvalues.front(), 0, 1e-14);
+}
+
+/// B = I. The application with the number `change_at` (from 1) then changes the first element of
+/// its X by a relative 2^-20, as a fault of the memory would.
+class IdentityThatChangesX final : public Operator<double> {
+  public:
+    explicit IdentityThatChangesX(const RowMap& map) : map_(map) {}
+    const RowMap& row_map() const override { return map_; }
+    void apply(Context& ctx, BlockView<const double> x, BlockView<double> y) override {
+        copy(ctx, x, y);
+        if (++applications == change_at && x.rows > 0) {
+            *const_cast<double*>(x.data) *= 1 + std::ldexp(1.0, -20);
+        }
+    }
+
+    int applications = 0;
+    int change_at = 0;
+
+  private:
+    const RowMap& map_;
+};
+
+/// The last residuals of a protected eigensolve need a product with A, then one with B. Each row of
+/// X is read by the first product only, so a later change of X shows in no residual.
+TEST(Abft, AVectorThatChangesDuringTheLastCheckWithdrawsThePairs) {
+    Context ctx = make_context();
+    if (ctx.place() == Place::device) {
+        GTEST_SKIP() << "the operator of this test changes host memory";
+    }
+    SparseMatrix<double> a = laplace3d<double>(ctx, 12, 11, 10);
+    const auto solve = [&](int change_at) {
+        IdentityThatChangesX b(a.row_map());
+        b.change_at = change_at;
+        ProtectedMatrix<double> guarded(ctx, a, {AbftMode::correct, {}, log_chunk});
+        EigenProblem<double> problem{guarded};
+        problem.b = &b;
+        problem.protection = &guarded;
+        EigenOptions options;
+        options.method = Method::lobpcg;
+        options.k = 3;
+        return std::pair(eigensolve(ctx, problem, options), b.applications);
+    };
+    const auto [unchanged, applications] = solve(0);
+    EXPECT_TRUE(unchanged.converged) << unchanged.message;
+    const EigenResult<double> changed = solve(applications).first;
+    EXPECT_FALSE(changed.converged);
+    EXPECT_EQ(changed.multiplicity, Multiplicity::unverified);
+    EXPECT_NE(changed.message.find("changed in memory"), std::string::npos) << changed.message;
+}
+
+/// The last all-reduces of a protected linear solve sum ||r||^2, ||x||^2 and the comparison of the
+/// checksums of X. A change of X during the first two shows in no residual.
+TEST(Abft, AChangeOfXDuringTheLastCheckWithdrawsTheSolution) {
+    Context ctx = make_context();
+    if (ctx.place() == Place::device || ctx.comm().size() == 1) {
+        GTEST_SKIP() << "this test changes host memory during an all-reduce";
+    }
+    SparseMatrix<double> a = laplace3d<double>(ctx, 12, 11, 10);
+    BlockVector<double> b(ctx, a.row_map(), 2);
+    BlockVector<double> x(ctx, a.row_map(), 2);
+    fill_random(ctx, 3, b);
+    const auto solve = [&](LinearMethod method, long change_at) {
+        ProtectedMatrix<double> guarded(ctx, a, {AbftMode::correct, {}, log_chunk});
+        LinearProblem<double> problem{guarded, b.view()};
+        problem.protection = &guarded;
+        LinearOptions options;
+        const long before = all_reduces;
+        in_all_reduce = [&, before] {
+            if (all_reduces - before == change_at && ctx.comm().rank() == 0) {
+                x.view().data[0] *= 1 + std::ldexp(1.0, -20);
+            }
+        };
+        const LinearResult result = linear_solve(ctx, method, problem, x.view(), options);
+        in_all_reduce = {};
+        return std::pair(result, all_reduces - before);
+    };
+    for (const LinearMethod method :
+         {LinearMethod::cg, LinearMethod::minres, LinearMethod::gmres, LinearMethod::bicgstab}) {
+        SCOPED_TRACE(to_string(method));
+        const auto [unchanged, last] = solve(method, 0);
+        EXPECT_TRUE(unchanged.converged) << unchanged.message;
+        for (const long change_at : {last - 2, last - 1}) {
+            const LinearResult changed = solve(method, change_at).first;
+            EXPECT_FALSE(changed.converged) << "all-reduce " << change_at << " of " << last;
+            EXPECT_NE(changed.message.find("changed in memory"), std::string::npos)
+                << changed.message;
+        }
+    }
 }
 
 TEST(Abft, RanksWithoutRows) {
