@@ -71,8 +71,7 @@ int main() {
     std::printf("%d systems converged: %s\n", systems, say(converged));
     std::printf("solutions right to 6 digits: %s\n", say(right));
     std::printf("at least 10 times fewer steps with the preconditioner: %s\n", say(fewer));
-    std::printf("(%d steps and %d)\n", static_cast<int>(result.iterations),
-                static_cast<int>(plain.iterations));
+    std::printf("(%ld steps and %ld)\n", long(result.iterations), long(plain.iterations));
     return converged && right && fewer ? 0 : 1;
 }
 // It prints, before the numbers of steps,

@@ -94,6 +94,7 @@ OutputFile::OutputFile(std::string name) : name_(std::move(name)) {
         if (!S_ISREG(status.st_mode)) {
             refuse(name_, "it is neither a regular file nor a pipe nor a character device");
         }
+        permissions_ = static_cast<int>(status.st_mode & ~static_cast<unsigned>(S_IFMT));
     }
     const fs::path target = follow_links(name_);
     if (target.filename().empty()) {
@@ -137,9 +138,10 @@ int OutputFile::open() const {
         return copy;
     }
     int file = -1;
+    const int permissions = permissions_ < 0 ? 0666 : permissions_;
     do {
         file = is_regular_file()
-                   ? ::open(part_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)
+                   ? ::open(part_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, permissions)
                    : ::open(name_.c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC);
     } while (file < 0 && errno == EINTR);
     if (file < 0) {
@@ -164,6 +166,10 @@ void OutputFile::publish(bool durable) {
     }
     if (const int code = durable ? sync_file(part_) : 0; code != 0) {
         fail(code);
+    }
+    // The umask may have removed bits when the file was created.
+    if (permissions_ >= 0 && ::chmod(part_.c_str(), static_cast<mode_t>(permissions_)) != 0) {
+        fail(errno);
     }
     if (::rename(part_.c_str(), target_.c_str()) != 0) {
         fail(errno);

@@ -16,7 +16,7 @@ namespace quiver {
 /// - Any other name is a regular file. Symbolic links are followed, also to a file that does not
 ///   exist yet, and missing parent folders are created. The text goes to a temporary file beside
 ///   the link's target; publish() renames it. A reader therefore sees the old file or the complete
-///   new one, and the link stays a link.
+///   new one, the link stays a link, and the permissions of an old file are kept.
 ///
 /// Not collective: with several ranks, only one of them may write an output.
 class OutputFile {
@@ -58,6 +58,8 @@ class OutputFile {
     /// Name after all links; empty unless this is a regular file.
     std::string target_;
     std::string part_;
+    /// The permissions of the file that will be replaced; -1 if there is none.
+    int permissions_ = -1;
     /// 1 or 2 if the name leads to standard output or error, else -1.
     int descriptor_ = -1;
     bool published_ = false;

@@ -80,6 +80,16 @@ TEST_F(OutputFileTest, MissingFoldersAreCreated) {
     EXPECT_EQ(text_of("b/c/a"), "text");
 }
 
+TEST_F(OutputFileTest, AReplacedFileKeepsItsPermissions) {
+    write_output(path("a"), "old");
+    fs::create_symlink("a", path("link"));
+    for (const auto mode : {fs::perms(0600), fs::perms(0664), fs::perms(0777)}) {
+        fs::permissions(path("a"), mode);
+        write_output(path("link"), "new");
+        EXPECT_EQ(fs::status(path("a")).permissions(), mode);
+    }
+}
+
 TEST_F(OutputFileTest, LinksStayAndTheirTargetsAreWritten) {
     fs::create_directory(path("far"));
     std::ofstream(path("far/old")) << "old";
