@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <array>
 #include <functional>
-#include <limits>
 #include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "apps/bench/case.hpp"
 #include "apps/bench/runner.hpp"
 #include "apps/bench/timer.hpp"
 #include "apps/bench/words.hpp"
@@ -48,7 +48,7 @@ struct Method {
 struct Row {
     std::string method;
     std::int64_t steps = 0;
-    /// The least seconds of all rounds, by mode.
+    /// The median seconds of all rounds, by mode.
     double seconds[modes.size()] = {};
     bool good = true;
     double ratio(std::size_t mode) const { return seconds[mode] / seconds[0]; }
@@ -181,17 +181,19 @@ Row measure(Context& ctx, const Method& method, int rounds) {
     Row row;
     row.method = method.name;
     row.steps = method.solve(AbftMode::off).steps;
-    std::fill_n(row.seconds, modes.size(), std::numeric_limits<double>::infinity());
+    std::array<std::vector<double>, modes.size()> samples;
     for (int round = 0; round < rounds; ++round) {
         for (std::size_t m = 0; m < modes.size(); ++m) {
             Solve solve;
             Timer timer(ctx);
             ctx.comm().barrier();
-            const double took =
-                ctx.comm().max(timer.time(1, [&] { solve = method.solve(modes[m]); }));
-            row.seconds[m] = std::min(row.seconds[m], took);
+            samples[m].push_back(
+                ctx.comm().max(timer.time(1, [&] { solve = method.solve(modes[m]); })));
             row.good = row.good && solve.converged && ctx.comm().sum(solve.alarms) == 0;
         }
+    }
+    for (std::size_t m = 0; m < modes.size(); ++m) {
+        row.seconds[m] = summarise(samples[m]).median;
     }
     return row;
 }
@@ -238,7 +240,7 @@ bool run_protection(const Comm& comm, const ProtectionOptions& options) {
         {"matrix", problem.spec},
         {"methods", nlohmann::ordered_json::array()}};
     say(fmt::format(
-        "    {}\n\n{}, {}; {}, {} rows; least times of {} rounds\n\n| method | steps | off, "
+        "    {}\n\n{}, {}; {}, {} rows; medians of {} rounds\n\n| method | steps | off, "
         "seconds | detect over off | correct over off |\n|---|---|---|---|---|\n",
         options.command, cuda ? std::string("GPU") : "Host, " + plural(ctx.threads(), "thread"),
         plural(comm.size(), "rank"), problem.spec, a.row_map().global_rows(), options.repeat));

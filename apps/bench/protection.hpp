@@ -20,7 +20,7 @@ struct ProtectionOptions : CommonOptions {
 
 /// Prints the table of costs of docs/abft.md. After one solve that is not timed, every round times
 /// each eigensolver, each linear solver and `qr` without protection, with `detect` and with
-/// `correct`; the table has the least times of all rounds. Works on any number of ranks. Returns
+/// `correct`; the table has the medians of all rounds. Works on any number of ranks. Returns
 /// true if all solves have converged and raised no alarm. Throws InputError for invalid options.
 bool run_protection(const Comm& comm, const ProtectionOptions& options);
 
