@@ -14,16 +14,32 @@ template <class Use>
 void visit_columns(const ChunkRows& rows, std::int64_t chunk, Use&& use) {
     const std::int64_t own = std::ssize(rows.row_start) - 1;
     const std::int64_t first = rows.first_slot + chunk * rows.chunk;
-    for (std::int64_t slot = first; slot < first + rows.chunk; ++slot) {
-        const auto row = static_cast<std::size_t>(rows.row_of(slot));
-        for (auto k = static_cast<std::size_t>(rows.row_start[row]);
-             k < static_cast<std::size_t>(rows.row_start[row + 1]); ++k) {
-            const std::int64_t target = rows.column[k] - rows.first_row;
-            if (target >= 0 && target < own) {
-                use(static_cast<std::size_t>(target));
+    std::visit(
+        [&](const auto column) {
+            for (std::int64_t slot = first; slot < first + rows.chunk; ++slot) {
+                const auto row = static_cast<std::size_t>(rows.row_of(slot));
+                for (auto k = static_cast<std::size_t>(rows.row_start[row]);
+                     k < static_cast<std::size_t>(rows.row_start[row + 1]); ++k) {
+                    const std::int64_t target = column[k] - rows.first_row;
+                    if (target >= 0 && target < own) {
+                        use(static_cast<std::size_t>(target));
+                    }
+                }
             }
-        }
+        },
+        rows.column);
+}
+
+constexpr std::int32_t no_chunk = -1;
+
+/// The chunk of each row, or no_chunk.
+std::vector<std::int32_t> chunks_of_rows(const ChunkRows& rows) {
+    std::vector<std::int32_t> chunk_of(rows.row_start.size() - 1, no_chunk);
+    for (std::int64_t s = 0; s < rows.chunks * rows.chunk; ++s) {
+        chunk_of[static_cast<std::size_t>(rows.row_of(rows.first_slot + s))] =
+            static_cast<std::int32_t>(s / rows.chunk);
     }
+    return chunk_of;
 }
 
 /// For each chunk of a range, the chunks that its entries refer to, with the number of such
@@ -56,7 +72,6 @@ struct ChunkGraph {
             start.push_back(to.size());
         }
     }
-    static constexpr std::int32_t no_chunk = -1;
 };
 
 /// The graph of all chunks, in parts of equally many.
@@ -67,11 +82,7 @@ struct ChunkGraphs {
     ChunkGraphs(const ChunkRows& rows, int threads)
         : each(std::max<std::int64_t>((rows.chunks + threads - 1) / threads, 1)),
           part(static_cast<std::size_t>((rows.chunks + each - 1) / each)) {
-        std::vector<std::int32_t> chunk_of(rows.row_start.size() - 1, ChunkGraph::no_chunk);
-        for (std::int64_t s = 0; s < rows.chunks * rows.chunk; ++s) {
-            chunk_of[static_cast<std::size_t>(rows.row_of(rows.first_slot + s))] =
-                static_cast<std::int32_t>(s / rows.chunk);
-        }
+        const std::vector<std::int32_t> chunk_of = chunks_of_rows(rows);
         std::vector<std::exception_ptr> errors(part.size());
 #pragma omp parallel for num_threads(threads) schedule(static)
         for (std::size_t p = 0; p < part.size(); ++p) {
@@ -99,73 +110,146 @@ struct ChunkGraphs {
     }
 };
 
+/// Grows tiles of chunks that no earlier tile has.
+class Tiles {
+  public:
+    explicit Tiles(std::size_t chunks) : taken_(chunks, 0), pull_(chunks, 0) {}
+
+    bool has(std::size_t chunk) const { return taken_[chunk] != 0; }
+    /// Appends `seed` and then, one by one, the free chunk to which the most entries of the
+    /// appended ones refer, until there are `most` or no such chunk is left. visit(c, use) calls
+    /// use(chunk, entries) for the chunks to which entries of chunk c refer.
+    template <class Visit>
+    void grow(std::size_t seed, std::int64_t most, Visit&& visit,
+              std::vector<std::int64_t>& order) {
+        std::vector<std::size_t> frontier{seed};
+        while (most-- > 0 && !frontier.empty()) {
+            const auto strongest =
+                std::max_element(frontier.begin(), frontier.end(),
+                                 [&](std::size_t a, std::size_t b) { return pull_[a] < pull_[b]; });
+            const std::size_t next = *strongest;
+            frontier.erase(strongest);
+            taken_[next] = 1;
+            order.push_back(static_cast<std::int64_t>(next));
+            visit(next, [&](std::size_t target, std::int32_t entries) {
+                if (taken_[target] == 0) {
+                    if (pull_[target] == 0) {
+                        frontier.push_back(target);
+                    }
+                    pull_[target] += entries;
+                }
+            });
+        }
+        for (const std::size_t chunk : frontier) {
+            pull_[chunk] = 0;
+        }
+    }
+    /// Frees the chunks of a tile for other tiles.
+    void free(std::span<const std::int64_t> tile) {
+        for (const std::int64_t chunk : tile) {
+            taken_[static_cast<std::size_t>(chunk)] = 0;
+            pull_[static_cast<std::size_t>(chunk)] = 0;
+        }
+    }
+
+  private:
+    std::vector<char> taken_;
+    /// Number of entries of the current tile that refer to a chunk.
+    std::vector<std::int32_t> pull_;
+};
+
+/// Counts the distinct own rows of X that tiles read.
+class RowsRead {
+  public:
+    explicit RowsRead(const ChunkRows& rows)
+        : rows_(rows), seen_by_(rows.row_start.size() - 1, 0) {}
+
+    void begin_tile() { ++tile_; }
+    void add(std::int64_t chunk) {
+        visit_columns(rows_, chunk, [&](std::size_t row) {
+            read_ += seen_by_[row] != tile_ ? 1 : 0;
+            seen_by_[row] = tile_;
+        });
+        computed_ += rows_.chunk;
+    }
+    double per_row() const {
+        return computed_ == 0 ? 0 : static_cast<double>(read_) / static_cast<double>(computed_);
+    }
+
+  private:
+    const ChunkRows& rows_;
+    /// The last tile that has read a row.
+    std::vector<std::int32_t> seen_by_;
+    std::int32_t tile_ = 0;
+    std::int64_t read_ = 0;
+    std::int64_t computed_ = 0;
+};
+
+/// The distance of sample tiles of which at most `samples` fit into `tiles`.
+std::int64_t step_of_samples(std::int64_t tiles, std::int64_t samples) {
+    return std::max<std::int64_t>((tiles + samples - 1) / samples, 1);
+}
+
 }  // namespace
 
 std::vector<std::int64_t> tiled_order(const ChunkRows& rows, int tile, int threads) {
     const ChunkGraphs graph(rows, threads);
     const auto chunks = static_cast<std::size_t>(rows.chunks);
+    const auto visit = [&](std::size_t chunk, auto&& use) { graph.visit(chunk, use); };
+    Tiles tiles(chunks);
     std::vector<std::int64_t> order;
     order.reserve(chunks);
-    std::vector<char> taken(chunks, 0);
-    /// Number of entries of the current tile that refer to a chunk.
-    std::vector<std::int32_t> pull(chunks, 0);
-    std::vector<std::size_t> frontier;
     std::size_t seed = 0;
     while (order.size() < chunks) {
-        for (int count = 0; count < tile && order.size() < chunks; ++count) {
-            const auto strongest =
-                std::max_element(frontier.begin(), frontier.end(),
-                                 [&](std::size_t a, std::size_t b) { return pull[a] < pull[b]; });
-            std::size_t next = seed;
-            if (strongest != frontier.end()) {
-                next = *strongest;
-                frontier.erase(strongest);
-            } else {
-                while (taken[next] != 0) {
-                    next = ++seed;
-                }
+        const std::size_t begin = order.size();
+        const std::size_t end = std::min(begin + static_cast<std::size_t>(tile), chunks);
+        while (order.size() < end) {
+            while (tiles.has(seed)) {
+                ++seed;
             }
-            taken[next] = 1;
-            order.push_back(static_cast<std::int64_t>(next));
-            graph.visit(next, [&](std::size_t target, std::int32_t entries) {
-                if (taken[target] == 0) {
-                    if (pull[target] == 0) {
-                        frontier.push_back(target);
-                    }
-                    pull[target] += entries;
-                }
-            });
+            tiles.grow(seed, static_cast<std::int64_t>(end - order.size()), visit, order);
         }
-        for (const std::size_t chunk : frontier) {
-            pull[chunk] = 0;
-        }
-        frontier.clear();
         // Within a tile, keep the chunks in memory order.
-        std::sort(order.end() - static_cast<std::ptrdiff_t>(
-                                    (order.size() - 1) % static_cast<std::size_t>(tile) + 1),
-                  order.end());
+        std::sort(order.begin() + static_cast<std::ptrdiff_t>(begin), order.end());
     }
     return order;
 }
 
 double rows_read_per_row(const ChunkRows& rows, std::span<const std::int64_t> order, int tile) {
-    constexpr std::int64_t most_samples = 256;
     const std::int64_t tiles = rows.chunks / tile;
-    const std::int64_t step = std::max<std::int64_t>(tiles / most_samples, 1);
-    std::vector<std::int64_t> seen_by(rows.row_start.size() - 1, -1);
-    std::int64_t read = 0;
-    std::int64_t computed = 0;
-    for (std::int64_t t = 0; t < tiles; t += step) {
+    RowsRead read(rows);
+    for (std::int64_t t = 0; t < tiles; t += step_of_samples(tiles, 256)) {
+        read.begin_tile();
         for (std::int64_t c = t * tile; c < (t + 1) * tile; ++c) {
-            const std::int64_t chunk = order.empty() ? c : order[static_cast<std::size_t>(c)];
-            visit_columns(rows, chunk, [&](std::size_t row) {
-                read += seen_by[row] != t ? 1 : 0;
-                seen_by[row] = t;
-            });
+            read.add(order.empty() ? c : order[static_cast<std::size_t>(c)]);
         }
-        computed += std::int64_t{tile} * rows.chunk;
     }
-    return computed == 0 ? 0 : static_cast<double>(read) / static_cast<double>(computed);
+    return read.per_row();
+}
+
+double rows_read_by_free_tiles(const ChunkRows& rows, int tile) {
+    const std::vector<std::int32_t> chunk_of = chunks_of_rows(rows);
+    const auto visit = [&](std::size_t chunk, auto&& use) {
+        visit_columns(rows, static_cast<std::int64_t>(chunk), [&](std::size_t row) {
+            if (chunk_of[row] != no_chunk) {
+                use(static_cast<std::size_t>(chunk_of[row]), 1);
+            }
+        });
+    };
+    const std::int64_t tiles = rows.chunks / tile;
+    Tiles samples(static_cast<std::size_t>(rows.chunks));
+    RowsRead read(rows);
+    std::vector<std::int64_t> order;
+    for (std::int64_t t = 0; t < tiles; t += step_of_samples(tiles, 32)) {
+        order.clear();
+        samples.grow(static_cast<std::size_t>(t * tile), tile, visit, order);
+        samples.free(order);
+        read.begin_tile();
+        for (const std::int64_t chunk : order) {
+            read.add(chunk);
+        }
+    }
+    return read.per_row();
 }
 
 }  // namespace quiver

@@ -5,14 +5,18 @@
 
 #include <cstdint>
 #include <span>
+#include <variant>
 #include <vector>
 
 namespace quiver {
 
+/// The columns of entries, in the integers of the caller.
+using EntryColumns = std::variant<std::span<const std::int64_t>, std::span<const std::int32_t>>;
+
 /// A range of chunks of a matrix and the columns of their entries.
 struct ChunkRows {
     std::span<const std::int64_t> row_start;  // of this rank's rows
-    std::span<const std::int64_t> column;     // of the entries of these rows
+    EntryColumns column;                      // of the entries of these rows
     std::int64_t first_row = 0;               // the global column of this rank's row 0
     std::span<const std::int64_t> row;        // of each slot; empty: slot s is row s
     std::int64_t first_slot = 0;              // of chunk 0
@@ -34,5 +38,9 @@ std::vector<std::int64_t> tiled_order(const ChunkRows& rows, int tile, int threa
 /// The average number of distinct own rows of X that a tile reads per computed row. An empty
 /// `order` means the given order of the chunks. Estimated from evenly spread sample tiles.
 double rows_read_per_row(const ChunkRows& rows, std::span<const std::int64_t> order, int tile);
+
+/// The same for tiles of tiled_order(), estimated from sample tiles that are not hindered by
+/// others: a fraction of the cost of tiled_order().
+double rows_read_by_free_tiles(const ChunkRows& rows, int tile);
 
 }  // namespace quiver

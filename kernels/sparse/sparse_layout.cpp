@@ -10,7 +10,6 @@
 
 #include "blockvec/error.hpp"
 #include "blockvec/processor.hpp"
-#include "kernels/sparse/chunk_order.hpp"
 
 namespace quiver {
 namespace {
@@ -44,6 +43,27 @@ void sort_windows(std::span<std::int64_t> rows, std::int64_t sigma,
             return length(left) > length(right);
         });
     }
+}
+
+/// The order of the groups in tiles, or nothing if tiles save too little. A wish for tiles is
+/// fulfilled in any case.
+std::vector<std::int64_t> useful_tiles(const ChunkRows& groups, int tile,
+                                       const FormatChoice& choice) {
+    if (groups.chunks < 2 * tile) {
+        return {};
+    }
+    if (choice.wish.tile > 0) {
+        return tiled_order(groups, tile, choice.threads);
+    }
+    const double most = (1 - least_saving) * rows_read_per_row(groups, {}, tile);
+    if (rows_read_by_free_tiles(groups, tile) > most) {
+        return {};
+    }
+    std::vector<std::int64_t> order = tiled_order(groups, tile, choice.threads);
+    if (rows_read_per_row(groups, order, tile) > most) {
+        order.clear();
+    }
+    return order;
 }
 
 }  // namespace
@@ -190,41 +210,37 @@ void SparseLayout::arrange_chunks(const std::vector<std::int64_t>& row_start) {
 
 void SparseLayout::arrange_tiles(const FormatChoice& choice,
                                  const std::vector<std::int64_t>& row_start,
-                                 std::span<const std::int64_t> column, std::int64_t first_row) {
+                                 const EntryColumns& column, std::int64_t first_row) {
     const int wish = choice.wish.tile;
     const int rows_of_tile = wish > 0 ? wish : usual_tile;
     const int groups_of_tile = rows_of_tile / rows_together;
     const std::vector<std::int64_t> former = row;
-    std::vector<std::int64_t> tiled(row_start.size() - 1);
-    std::iota(tiled.begin(), tiled.end(), std::int64_t{0});
+    std::vector<std::int64_t> tiled;
     for (const Part& p : part) {
         const ChunkRows groups{row_start,    column,       first_row,
                                former,       p.first_slot, p.rows / rows_together,
                                rows_together};
-        std::vector<std::int64_t> order;
-        if (groups.chunks >= 2 * groups_of_tile) {
-            order = tiled_order(groups, groups_of_tile, choice.threads);
-            if (wish == 0 &&
-                rows_read_per_row(groups, order, groups_of_tile) >
-                    (1 - least_saving) * rows_read_per_row(groups, {}, groups_of_tile)) {
-                order.clear();
+        const std::vector<std::int64_t> order = useful_tiles(groups, groups_of_tile, choice);
+        if (order.empty()) {
+            continue;
+        }
+        if (tiled.empty()) {
+            tiled = former;
+            if (former.empty()) {
+                tiled.resize(row_start.size() - 1);
+                std::iota(tiled.begin(), tiled.end(), std::int64_t{0});
             }
         }
-        for (std::int64_t s = 0; s < p.rows; ++s) {
-            const std::int64_t group = s / rows_together;
-            const bool moved = group < std::ssize(order);
-            const std::int64_t from =
-                moved ? order[static_cast<std::size_t>(group)] * rows_together + s % rows_together
-                      : s;
-            tiled[static_cast<std::size_t>(p.first_slot + s)] = groups.row_of(p.first_slot + from);
-        }
-        if (!order.empty()) {
-            tile = rows_of_tile;
+        for (std::int64_t s = 0; s < std::ssize(order) * rows_together; ++s) {
+            const std::int64_t group = order[static_cast<std::size_t>(s / rows_together)];
+            tiled[static_cast<std::size_t>(p.first_slot + s)] =
+                groups.row_of(p.first_slot + group * rows_together + s % rows_together);
         }
     }
-    if (tile == 0) {
+    if (tiled.empty()) {
         return;
     }
+    tile = rows_of_tile;
     const std::int64_t before = stored();
     row = std::move(tiled);
     arrange_chunks(row_start);

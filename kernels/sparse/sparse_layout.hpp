@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "blockvec/view.hpp"
+#include "kernels/sparse/chunk_order.hpp"
 #include "kernels/sparse/sparse_matrix.hpp"
 
 namespace quiver {
@@ -63,7 +64,7 @@ struct SparseLayout {
 
     /// The columns of all entries. It is called only if they decide about tiles, because a device
     /// would have to copy them.
-    using Columns = std::function<std::span<const std::int64_t>()>;
+    using Columns = std::function<EntryColumns()>;
 
     /// `order`: the rows, with the interior_rows interior ones first; empty if all rows are
     /// interior. `columns`: none for no tiles. first_row: the column of the rank's row 0.
@@ -77,7 +78,7 @@ struct SparseLayout {
     void arrange_chunks(const std::vector<std::int64_t>& row_start);
     /// Arranges groups of rows in tiles, if that saves reads of X.
     void arrange_tiles(const FormatChoice& choice, const std::vector<std::int64_t>& row_start,
-                       std::span<const std::int64_t> column, std::int64_t first_row);
+                       const EntryColumns& column, std::int64_t first_row);
 };
 
 }  // namespace quiver

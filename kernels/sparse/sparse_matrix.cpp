@@ -170,7 +170,7 @@ SparseLayout layout_of(const CsrRows<T>& rows, Place place, const SparseFormat& 
                        RowSplit split, int threads = 1) {
     return SparseLayout(
         {wish, place, sizeof(T), is_complex_v<T>, threads}, rows.row_start, std::move(split.order),
-        split.interior, [&] { return std::span<const std::int64_t>(rows.column); },
+        split.interior, [&] { return EntryColumns(std::span<const std::int64_t>(rows.column)); },
         rows.map.first_row(), split.stages);
 }
 
@@ -260,13 +260,16 @@ void SparseMatrix<T>::Data::convert(Context& ctx, const CsrArrays<T, Index>& csr
                                     const std::vector<std::int64_t>& row_start,
                                     const SparseFormat& wish) {
     if constexpr (config::have_cuda) {
-        std::vector<std::int64_t> columns;
+        Buffer columns;
+        const auto columns_on_host = [&] {
+            columns = host_array<Index>(ctx, std::ssize(csr.column), "columns");
+            device::copy(columns.as<void>(), csr.column.data(), csr.column.size_bytes(),
+                         ctx.stream());
+            ctx.synchronize();
+            return EntryColumns(std::span<const Index>(columns.as<Index>(), csr.column.size()));
+        };
         arrange(ctx, SparseLayout({wish, place, sizeof(T), is_complex_v<T>, ctx.threads()},
-                                  row_start, {}, map.local_rows(), [&] {
-                                      columns =
-                                          in_host_memory<std::int64_t>(ctx, csr.place, csr.column);
-                                      return std::span<const std::int64_t>(columns);
-                                  }));
+                                  row_start, {}, map.local_rows(), columns_on_host));
         SpmmvArgs<T> rows{};
         set_rows(rows, part[0]);
         const auto entries = [&]<class To>(To /*width*/) {

@@ -86,6 +86,33 @@ TEST(SparseTiles, AreNotMadeWhereTheySaveNothing) {
     EXPECT_TRUE(layout.list().empty());
 }
 
+TEST(SparseTiles, OfNarrowColumnsAreTheSame) {
+    const Grid grid(33);
+    const std::vector<std::int32_t> narrow(grid.column.begin(), grid.column.end());
+    const FormatChoice choice{{}, Place::device, sizeof(double), false};
+    const SparseLayout wide(choice, grid.row_start, {}, grid.rows(), grid.columns());
+    const SparseLayout same(choice, grid.row_start, {}, grid.rows(),
+                            [&] { return std::span<const std::int32_t>(narrow); });
+    EXPECT_EQ(wide.format.tile, 512);
+    EXPECT_EQ(wide.row, same.row);
+    EXPECT_EQ(wide.start, same.start);
+}
+
+/// The 16 consecutive rows of a group are no divisor of a line of 60 points: groups share lines
+/// with others, and tiles of them read almost as many rows as consecutive rows do.
+TEST(SparseTiles, AreNotMadeForLinesThatGroupsOfRowsDoNotDivide) {
+    const Grid grid(60);
+    const ChunkRows groups{grid.row_start, grid.columns()(), 0, {}, 0, grid.rows() / 16, 16};
+    const double natural = rows_read_per_row(groups, {}, 32);
+    const std::vector<std::int64_t> order = tiled_order(groups, 32);
+    EXPECT_GT(rows_read_per_row(groups, order, 32), 0.75 * natural);
+    // The estimate agrees with the tiles themselves.
+    EXPECT_NEAR(rows_read_by_free_tiles(groups, 32), rows_read_per_row(groups, order, 32), 0.1);
+    const SparseLayout layout({{}, Place::device, sizeof(double), false}, grid.row_start, {},
+                              grid.rows(), grid.columns());
+    EXPECT_TRUE(layout.row.empty());
+}
+
 TEST(SparseTiles, KeepRunsOfRowsOnSeveralRanks) {
     // The first 120 and the last 100 rows have halo entries.
     const Grid grid(11);
