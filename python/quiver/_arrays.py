@@ -314,7 +314,8 @@ class Space:
         if self.library == "numpy":
             return np.empty(shape, char)
         if self.library == "torch":
-            return _torch().template(char, self.device).new_empty(shape)
+            # A call with a tuple takes 0.5 us more.
+            return _torch().template(char, self.device).new_empty(*shape)
         return self.module().empty(shape, dtype=char)
 
     def zeros(self, shape: Any, char: str) -> Any:
