@@ -8,18 +8,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import _core
-from ._arrays import (Space, dtype_of, equal_host_arrays, library_name, scalar_of, space_of,
+from ._arrays import (Space, dtype_of, library_name, ready_arrays, scalar_of, space_of,
                       sparse_source)
 from ._operators import make_operator, operand_space, problem_scalar, sizes
 
 
-def _prepare(stream: Any, *arrays: Any) -> tuple[Space, str]:
-    """The space and the scalar of a product of these arrays."""
+def _prepare(stream: Any, *arrays: Any) -> tuple[Space, str, bool]:
+    """The space and the scalar of a product of these arrays, and True if they need no conversion to
+    arrays of that space."""
+    found = ready_arrays(*arrays) if stream is None else None
+    if found is not None:
+        return *found, True
     given = [x for x in arrays if x is not None]
-    if stream is None and given:
-        found = equal_host_arrays(given)
-        if found is not None:
-            return found
     dtypes = []
     for x in given:
         if type(x) is np.ndarray:
@@ -29,11 +29,11 @@ def _prepare(stream: Any, *arrays: Any) -> tuple[Space, str]:
                             "quiver.spmm(A, X) multiplies a square sparse A by a block X")
         else:
             dtypes.append(dtype_of(x) if library_name(x) else np.asarray(x).dtype)
-    return space_of(*given, stream=stream), scalar_of(*dtypes)
+    return space_of(*given, stream=stream), scalar_of(*dtypes), False
 
 
-def _matrix(space: Space, x: Any, char: str, name: str) -> Any:
-    x = space.block(x, char, name)
+def _matrix(space: Space, x: Any, char: str, name: str, ready: bool) -> Any:
+    x = space.with_block_layout(x if ready else space.array(x, char, name), name)
     if x.ndim != 2:
         raise ValueError(f"{name} has one dimension; a matrix is expected (x[:, None])")
     return x
@@ -80,17 +80,16 @@ def tsmttsm(A: Any, B: Any, alpha: complex = 1.0, beta: complex = 0.0, out: Any 
     >>> quiver.tsmttsm(A, A).tolist()
     [[20.0, 26.0], [26.0, 35.0]]
     """
-    space, char = _prepare(stream, A, B, out)
-    a = _matrix(space, A, char, "A")
-    b = a if B is A else _matrix(space, B, char, "B")
-    if a.shape[0] != b.shape[0]:
-        raise ValueError(f"A has {a.shape[0]} rows, B has {b.shape[0]}")
-    c = _accumulator(space, beta, out, (a.shape[1], b.shape[1]), char, "out")
-    raw = space.raw
-    raw_a = raw(a)
-    raw_b = raw_a if b is a and space.library == "numpy" else raw(b)
+    space, char, ready = _prepare(stream, A, B, out)
+    a = _matrix(space, A, char, "A", ready)
+    b = a if B is A else _matrix(space, B, char, "B", ready)
+    (rows, k), (rows_b, l) = a.shape, b.shape
+    if rows != rows_b:
+        raise ValueError(f"A has {rows} rows, B has {rows_b}")
+    c = _accumulator(space, beta, out, (k, l), char, "out")
+    raw_a, raw_b, raw_c = space.raws(a, b, c)
     _core.tsmttsm(space.context, _factor(alpha, char, "alpha"), raw_a, raw_b,
-                  _factor(beta, char, "beta"), raw(c))
+                  _factor(beta, char, "beta"), raw_c)
     return c
 
 
@@ -140,14 +139,15 @@ def tsmm(X: Any, C: Any, alpha: complex = 1.0, beta: complex = 0.0, out: Any = N
     >>> quiver.tsmm(np.ones((3, 2)), np.array([[1.0], [2.0]])).tolist()
     [[3.0], [3.0], [3.0]]
     """
-    space, char = _prepare(stream, X, C, out)
-    x, c = _matrix(space, X, char, "X"), _matrix(space, C, char, "C")
-    if x.shape[1] != c.shape[0]:
-        raise ValueError(f"X has {x.shape[1]} columns, C has {c.shape[0]} rows")
-    y = _accumulator(space, beta, out, (x.shape[0], c.shape[1]), char, "out")
-    raw = space.raw
-    _core.tsmm(space.context, _factor(alpha, char, "alpha"), raw(x), raw(c),
-               _factor(beta, char, "beta"), raw(y))
+    space, char, ready = _prepare(stream, X, C, out)
+    x, c = _matrix(space, X, char, "X", ready), _matrix(space, C, char, "C", ready)
+    (n, k), (rows, l) = x.shape, c.shape
+    if k != rows:
+        raise ValueError(f"X has {k} columns, C has {rows} rows")
+    y = _accumulator(space, beta, out, (n, l), char, "out")
+    raw_x, raw_c, raw_y = space.raws(x, c, y)
+    _core.tsmm(space.context, _factor(alpha, char, "alpha"), raw_x, raw_c,
+               _factor(beta, char, "beta"), raw_y)
     return y
 
 
@@ -175,15 +175,16 @@ def tsmm_gram(V: Any, H: Any, alpha: complex = 1.0, beta: complex = 0.0, out: An
     >>> G.tolist()
     [[27.0]]
     """
-    space, char = _prepare(stream, V, H, out)
-    v, h = _matrix(space, V, char, "V"), _matrix(space, H, char, "H")
-    if v.shape[1] != h.shape[0]:
-        raise ValueError(f"V has {v.shape[1]} columns, H has {h.shape[0]} rows")
-    w = _accumulator(space, beta, out, (v.shape[0], h.shape[1]), char, "out")
-    g = space.empty((h.shape[1], h.shape[1]), char)
-    raw = space.raw
-    _core.tsmm_gram(space.context, _factor(alpha, char, "alpha"), raw(v), raw(h),
-                    _factor(beta, char, "beta"), raw(w), raw(g))
+    space, char, ready = _prepare(stream, V, H, out)
+    v, h = _matrix(space, V, char, "V", ready), _matrix(space, H, char, "H", ready)
+    (n, k), (rows, l) = v.shape, h.shape
+    if k != rows:
+        raise ValueError(f"V has {k} columns, H has {rows} rows")
+    w = _accumulator(space, beta, out, (n, l), char, "out")
+    g = space.empty((l, l), char)
+    raw_v, raw_h, raw_w, raw_g = space.raws(v, h, w, g)
+    _core.tsmm_gram(space.context, _factor(alpha, char, "alpha"), raw_v, raw_h,
+                    _factor(beta, char, "beta"), raw_w, raw_g)
     return w, g
 
 
@@ -219,8 +220,8 @@ def qr(A: Any, *, stream: Any = None) -> QR:
     >>> bool(np.allclose(Q @ R, A)), bool(np.allclose(Q.T @ Q, np.eye(2)))
     (True, True)
     """
-    space, char = _prepare(stream, A)
-    a = _matrix(space, A, char, "A")
+    space, char, ready = _prepare(stream, A)
+    a = _matrix(space, A, char, "A", ready)
     n, k = a.shape
     if k > n:
         raise ValueError(f"A has {n} rows and {k} columns; at least as many rows are needed")
@@ -315,7 +316,7 @@ def lu(A: Any, *, stream: Any = None) -> BatchedLU:
     >>> factors.tolist(), pivots.tolist(), status.tolist()
     ([[[4.0, 1.0], [0.0, 2.0]]], [[1, 1]], [0])
     """
-    space, char = _prepare(stream, A)
+    space, char, _ = _prepare(stream, A)
     factors = _square_batch(space, A, char, 64)
     pivots = space.zeros(tuple(factors.shape[:2]), "i")
     status = space.zeros((factors.shape[0],), "i")
@@ -350,7 +351,7 @@ def cholesky(A: Any, *, stream: Any = None) -> Any:
     >>> quiver.cholesky(np.array([[[4.0, 2.0], [2.0, 10.0]]])).tolist()
     [[[2.0, 0.0], [1.0, 3.0]]]
     """
-    space, char = _prepare(stream, A)
+    space, char, _ = _prepare(stream, A)
     factor = _square_batch(space, A, char, 512)
     status = space.zeros((factor.shape[0],), "i")
     if factor.shape[0] > 0:
@@ -389,7 +390,7 @@ def solve(A: Any, B: Any, *, assume_a: str = "general", stream: Any = None) -> A
     """
     if assume_a not in ("general", "pos"):
         raise ValueError(f"assume_a={assume_a!r} is not one of general, pos")
-    space, char = _prepare(stream, A, B)
+    space, char, _ = _prepare(stream, A, B)
     b = space.array(B, char, "B")
     vectors = b.ndim == 2
     x = _batch(space, b[:, :, None] if vectors else b, char, "B")

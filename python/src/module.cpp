@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The module quiver._core, a private interface for the Python layer (python/quiver), which checks
 // and converts arguments.
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -13,7 +12,6 @@
 
 #include "blockvec/config.hpp"
 #include "blockvec/error.hpp"
-#include "python/src/arrays.hpp"
 #include "python/src/bindings.hpp"
 #include "python/src/operators.hpp"
 #include "python/src/shared_context.hpp"
@@ -33,36 +31,6 @@ using nb::literals::operator""_a;
 template <class T>
 T* pointer(std::uintptr_t address) {
     return reinterpret_cast<T*>(address);  // NOLINT(performance-no-int-to-ptr)
-}
-
-/// The DLPack type of a scalar or an index by NumPy's character.
-nb::dlpack::dtype type_of(const std::string& character) {
-    if (character == "i") {
-        return dlpack_type<std::int32_t>();
-    }
-    if (character == "q") {
-        return dlpack_type<std::int64_t>();
-    }
-    return visit_dtype(dtype_of(character), []<class T>() { return dlpack_type<T>(); });
-}
-
-/// An array in host memory, at an address that is valid as long as `owner` lives, as a DLPack
-/// capsule for one call of this module. Strides count elements.
-nb::ndarray<> host_block(const nb::object& owner, std::uintptr_t address, const nb::tuple& shape,
-                         const nb::tuple& strides, const std::string& character) {
-    constexpr std::size_t most_dimensions = 3;
-    const std::size_t dimensions = shape.size();
-    if (dimensions > most_dimensions || strides.size() != dimensions) {
-        throw ShapeError("quiver: an array of at most three dimensions is expected");
-    }
-    std::array<std::size_t, most_dimensions> lengths{};
-    std::array<std::int64_t, most_dimensions> steps{};
-    for (std::size_t i = 0; i < dimensions; ++i) {
-        lengths[i] = nb::cast<std::size_t>(shape[i]);
-        steps[i] = nb::cast<std::int64_t>(strides[i]);
-    }
-    return {pointer<void>(address), dimensions,        lengths.data(), owner,
-            steps.data(),           type_of(character)};
 }
 
 /// The communicator of mpi4py whose MPI_Comm lies at `address`; 0: one process.
@@ -133,8 +101,6 @@ NB_MODULE(_core, module) {
         .def("synchronize", [](SharedContext& shared) {
             run(shared, [](quiver::Context& ctx) { ctx.synchronize(); });
         });
-    module.def("host_block", &host_block, "owner"_a, "address"_a, "shape"_a, "strides"_a,
-               "scalar"_a);
     module.def("make_context", &make_context, "device"_a, "stream"_a, "threads"_a = 0,
                "comm"_a = 0);
     bind_operators(module);

@@ -192,9 +192,7 @@ def test_stream_argument(rng, library):
 
 
 def test_a_graph_captures_a_call(rng):
-    torch = pytest.importorskip("torch")
-    if not torch.cuda.is_available():
-        pytest.skip("this torch has no CUDA")
+    torch = cuda_torch()
     x = torch.randn(10000, 8, dtype=torch.float64, device="cuda")
     c = torch.randn(8, 8, dtype=torch.float64, device="cuda")
     y = torch.empty_like(x)
@@ -211,6 +209,135 @@ def test_a_graph_captures_a_call(rng):
     graph.replay()
     torch.cuda.synchronize()
     torch.testing.assert_close(y, x @ c)
+
+
+def cuda_torch():
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("this torch has no CUDA")
+    return torch
+
+
+def delay(torch):
+    """Enqueues work of some milliseconds on the current stream."""
+    x = torch.full((2000, 2000), 1e-3, device="cuda")
+    for _ in range(20):
+        x = x @ x
+
+
+def exports(torch, monkeypatch):
+    """The streams that are passed to torch.Tensor.__dlpack__ from now on."""
+    streams = []
+    original = torch.Tensor.__dlpack__
+
+    def export(self, *args, **options):
+        streams.append(options.get("stream"))
+        return original(self, *args, **options)
+
+    monkeypatch.setattr(torch.Tensor, "__dlpack__", export)
+    return streams
+
+
+@pytest.mark.parametrize("side_stream", [False, True], ids=["current", "side"])
+def test_the_current_stream_needs_no_export(monkeypatch, side_stream):
+    torch = cuda_torch()
+    side = Side("torch", side_stream)
+    streams = exports(torch, monkeypatch)
+    with side.stream():
+        x = torch.zeros(1000, 6, dtype=torch.float64, device="cuda")[:, 1:5]
+        c = torch.eye(4, dtype=torch.float64, device="cuda")
+        delay(torch)
+        x.fill_(2.0)
+        gram, y = quiver.tsmttsm(x, x), quiver.tsmm(x, c, alpha=3.0)
+        w, g = quiver.tsmm_gram(x, c)
+        x.zero_()
+        assert quiver._arrays.space_of(x).stream == torch.cuda.current_stream().cuda_stream
+        host = [side.numpy(z) for z in (gram, y, w, g)]
+    assert streams == []
+    for got, value in zip(host, (4000.0, 6.0, 2.0, 4000.0), strict=True):
+        assert np.all(got == value)
+
+
+def test_another_stream_waits_for_the_current_one(monkeypatch):
+    torch = cuda_torch()
+    other = torch.cuda.Stream()
+    streams = exports(torch, monkeypatch)
+    x = torch.zeros(1000, 4, dtype=torch.float64, device="cuda")
+    quiver.gram(x, stream=other)  # the first call on a stream may synchronise the device
+    streams.clear()
+    delay(torch)
+    x.fill_(2.0)
+    gram = quiver.gram(x, stream=other)
+    other.synchronize()
+    assert streams == [other.cuda_stream] * 3
+    assert bool((gram == 4000).all())
+    # A space that was made for one stream, and is used while another one is current.
+    space = quiver._arrays.space_of(x)
+    streams.clear()
+    with torch.cuda.stream(other):
+        space.raw(x)
+    assert streams == [space.stream or 1]
+
+
+def test_spaces_follow_the_current_stream():
+    """Streams of torch come from a pool: a new one has the address of a former one."""
+    torch = cuda_torch()
+    x = torch.zeros(1000, 4, dtype=torch.float64, device="cuda")
+    known, repeated = {}, 0
+    for i in range(200):
+        torch.cuda.synchronize()
+        stream = torch.cuda.Stream()
+        address = stream.cuda_stream
+        if address not in known and len(known) == 2:
+            continue
+        with torch.cuda.stream(stream):
+            delay(torch)
+            x.fill_(float(i + 1))
+            gram = quiver.gram(x)
+            space = quiver._arrays.space_of(x)
+        stream.synchronize()
+        assert space.stream == address
+        assert bool((gram == 1000 * (i + 1)**2).all())
+        repeated += address in known
+        assert known.setdefault(address, space) is space
+    assert len(known) == 2
+    assert repeated > 0
+    assert quiver._arrays.space_of(x).stream == torch.cuda.current_stream().cuda_stream
+    del known, space
+    assert bool((quiver.gram(x) == gram).all())
+
+
+def test_results_are_not_written_to_views_with_other_values():
+    torch = cuda_torch()
+    x = torch.ones(20, 3, dtype=torch.complex128, device="cuda")
+    out = torch.zeros(3, 3, dtype=torch.complex128, device="cuda")
+    for bad in (out.clone().requires_grad_(), out.conj()):
+        with pytest.raises(ValueError, match="out: a result is not written to a tensor that requires"):
+            quiver.gram(x, out=bad)
+        assert not bool(bad.detach().any())
+    negated = out[:1, :1].conj().imag
+    assert negated.is_neg()
+    with pytest.raises(ValueError, match="conjugated or negated view"):
+        quiver.gram(x.real[:, :1], out=negated)
+    # The values of arguments are those on access.
+    z = torch.complex(torch.ones(20, 2), torch.full((20, 2), 2.0)).to(x).cuda()
+    for view in (z.conj(), z.conj().imag, z.clone().requires_grad_(),
+                 torch.nn.Parameter(z)):
+        plain = view.detach().resolve_conj().resolve_neg()
+        torch.testing.assert_close(quiver.gram(view), plain.mH @ plain)
+
+
+def test_a_tensor_on_a_device_that_is_not_current():
+    torch = cuda_torch()
+    if torch.cuda.device_count() < 2:
+        pytest.skip("one GPU")
+    x = torch.full((1000, 4), 2.0, dtype=torch.float64, device="cuda:1")
+    assert torch.cuda.current_device() == 0
+    gram = quiver.gram(x)
+    assert gram.device == x.device
+    assert bool((gram == 4000).all())
+    with pytest.raises(ValueError, match="B is on cuda:0, the other arrays are on cuda:1"):
+        quiver.tsmttsm(x, x.to("cuda:0"))
 
 
 def test_arrays_of_two_places_are_refused(rng):

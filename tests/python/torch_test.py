@@ -125,6 +125,48 @@ def test_results_are_written_to_the_memory_of_out(rng):
         quiver.gram(torch.zeros(3, 2, device="meta"))
 
 
+@pytest.mark.parametrize("char", "fdFD")
+def test_a_plain_tensor_is_not_exported_by_its_methods(rng, char, monkeypatch):
+    x, c = random_tensor(rng, (50, 6), char)[:, 1:5], random_tensor(rng, (4, 4), char)
+    expected = x.mH @ x, x @ c
+
+    def refuse(*_args, **_options):
+        raise AssertionError("a slow export was called")
+
+    y = x.clone()
+    with monkeypatch.context() as patch:
+        patch.setattr(torch.Tensor, "__dlpack__", refuse)
+        patch.setattr(torch.Tensor, "numpy", refuse)
+        product = quiver.tsmttsm(x, x)
+        assert quiver.tsmm(y, c, out=y) is y  # in place
+        q, r = quiver.qr(x)
+        factors = quiver.lu(c[None])
+    tolerance = {"rtol": 0, "atol": 500 * float(np.finfo(char).eps)}
+    torch.testing.assert_close(product, expected[0], **tolerance)
+    torch.testing.assert_close(y, expected[1], **tolerance)
+    torch.testing.assert_close(q @ r, x, **tolerance)
+    assert not bool(factors.status.any())
+
+
+def test_results_of_a_call_in_inference_mode_do_not_restrict_later_results():
+    x = torch.ones(30, 2, dtype=torch.float64)
+    quiver._arrays._torch().templates.clear()
+    with torch.inference_mode():
+        assert quiver.gram(x).is_inference()
+    later = quiver.gram(x)
+    assert not later.is_inference()
+    assert (later.requires_grad_() * 2).sum().requires_grad
+
+
+@pytest.mark.parametrize("other", [torch and torch.float32, torch and torch.int64])
+def test_two_dtypes_are_converted_to_the_common_one(rng, other):
+    x = random_tensor(rng, (40, 3), "d")
+    y = (4 * random_tensor(rng, (40, 2), "d")).to(other)
+    product = quiver.tsmttsm(x, y)
+    assert product.dtype == torch.float64
+    torch.testing.assert_close(product, x.T @ y.double(), rtol=1e-12, atol=1e-12)
+
+
 def test_the_capsule_keeps_the_memory():
     """A capsule that no call consumes frees nothing but its own reference."""
     import gc
