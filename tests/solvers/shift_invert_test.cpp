@@ -599,6 +599,30 @@ TYPED_TEST(ShiftInvertTest, PivotsOfZeroMoveTheShift) {
                  wanted(spectrum, factorised(Which::smallest, 5)), 2);
 }
 
+/// A line with free ends has the eigenvalues 4 sin^2(pi j / 2 n). The first shift is 0, an
+/// eigenvalue: its pair is found first, by a few solves, and does not hide the others.
+TYPED_TEST(ShiftInvertTest, AnEigenvalueAtTheShiftTakesFewSolves) {
+    using T = TypeParam;
+    constexpr int n = 1000;
+    SparseMatrix<T> a =
+        test::matrix_from_rows<T>(this->ctx, n, [](std::int64_t row, auto& entries) {
+            const int neighbours = (row > 0 ? 1 : 0) + (row + 1 < n ? 1 : 0);
+            entries.add(row, T(static_cast<real_t<T>>(neighbours)));
+            for (const std::int64_t other : {row - 1, row + 1}) {
+                if (other >= 0 && other < n) {
+                    entries.add(other, T(-1));
+                }
+            }
+        });
+    std::vector<double> exact;
+    for (int j = 0; j < 10; ++j) {
+        exact.push_back(4 * std::pow(std::sin(0.5 * std::numbers::pi * j / n), 2));
+    }
+    const auto result = eigensolve(this->ctx, EigenProblem<T>{a}, factorised(Which::smallest, 10));
+    this->expect(result, exact, 4);
+    EXPECT_LE(result.operator_applications, 115);
+}
+
 TYPED_TEST(ShiftInvertTest, NormsOfEverySize) {
     using T = TypeParam;
     const bool is_double = sizeof(real_t<T>) == sizeof(double);

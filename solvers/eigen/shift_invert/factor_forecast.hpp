@@ -19,8 +19,13 @@ struct FactorForecast {
     std::int64_t rows = 0;
     /// Entries of L; if the factors of SparseLdlt do not fit, a lower bound.
     std::int64_t entries = 0;
-    /// Multiply-adds of one factorisation, at the speed of SparseLdlt.
+    /// Multiply-adds at the speed of SparseLdlt (some 0.8 ns each): of one factorisation. Then
+    /// other costs, in the same unit: of the analysis before the first factorisation, of a
+    /// factorisation besides its multiply-adds, and of a solve with one column.
     double products = 0;
+    double analysis_products = 0;
+    double overhead_products = 0;
+    double column_products = 0;
     /// Bytes of the factors and of one vector, and the most bytes that rank 0 may use for factors
     /// and vectors.
     double bytes = 0;

@@ -91,6 +91,7 @@ void SpectrumSlicer<W>::negate() {
 template <class W>
 bool SpectrumSlicer<W>::factor_at(double sigma) {
     factor_ = pencil_.factor(sigma);
+    has_moved_ = factor_.complete && factor_.sigma != sigma;
     if (!go_on(1)) {
         return false;
     }
@@ -132,17 +133,22 @@ bool SpectrumSlicer<W>::is_clear(double shift) const {
 template <class W>
 bool SpectrumSlicer<W>::search(const Wanted& wanted) {
     Wanted left = wanted;
+    // If an eigenvalue at the requested shift has moved the shift, its theta hides the digits of
+    // the other pairs. A few steps find its pair; the others follow in its complement.
+    bool alone = has_moved_ && left.left + left.right + left.nearest > 1;
     while (left.left > 0 || left.right > 0 || left.nearest > 0) {
         const std::size_t before = values_.size();
-        if (static_cast<std::int64_t>(before) >= pencil_.rows() || !search_once(left)) {
+        if (static_cast<std::int64_t>(before) >= pencil_.rows() ||
+            !search_once(alone ? Wanted{0, 0, 1} : left)) {
             break;
         }
+        const bool was_alone = std::exchange(alone, false);
         int below = 0;
         for (std::size_t j = before; j < values_.size(); ++j) {
             below += values_[j] < factor_.sigma ? 1 : 0;
         }
         const int all = static_cast<int>(values_.size() - before);
-        if (all == 0) {
+        if (all == 0 && !was_alone) {
             break;
         }
         left = {left.left - below, left.right - (all - below), left.nearest - all};
@@ -159,9 +165,11 @@ bool SpectrumSlicer<W>::search_once(const Wanted& wanted) {
         std::min(most_per_shift, std::max(wanted.left, 0) + std::max(wanted.right, 0) +
                                      std::max(wanted.nearest, 0));
     const int block = options_.block;
+    const int least = total + 2 * block;
     const int columns = static_cast<int>(std::min<std::int64_t>(
-        room, options_.max_basis > 0 ? std::max(options_.max_basis, total + 2 * block)
-                                     : total + std::max({total, 5 * block, 20})));
+        room, total == 1 && has_moved_ ? least
+              : options_.max_basis > 0 ? std::max(options_.max_basis, least)
+                                       : total + std::max({total, 5 * block, 20})));
     InverseLanczos<W> lanczos(pencil_, factor_, vectors_, std::min(block, columns), columns,
                               seed_ += 1000003);
     estimates_.clear();

@@ -114,6 +114,8 @@ class SpectrumSlicer {
     ShiftedPencil<W>& pencil_;
     SlicerOptions options_;
     ShiftedFactor<W> factor_;
+    /// True if the last shift is not the requested one.
+    bool has_moved_ = false;
     /// The number of eigenvalues below each shift (0 at -infinity, all at infinity), and the error
     /// of its factorisation.
     std::map<double, std::int64_t> below_;
