@@ -31,7 +31,7 @@ def command(quiver, method, scalar, folder, nx, k=10, extra=()):
         return [quiver, "solve", matrix, "--rhs", "random:8", "--method", method, *tail]
     if method == "filter":
         # A small matrix, because a window with few of the eigenvalues of a large matrix takes long.
-        return [quiver, "eigs", "gen:laplace3d,nx=20", "--window=-0.05:0.15", *tail]
+        return [quiver, "eigs", "gen:laplace3d,nx=20", "--window=-0.05:0.15", "--method", method, *tail]
     return [quiver, "eigs", matrix, "-k", str(k), "--method", method, *tail]
 
 
