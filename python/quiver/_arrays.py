@@ -353,14 +353,14 @@ class Space:
             x = self._import(x)
         elif library != self.library or (library == "torch" and _device_of(x) != self.device):
             x = self._convert(x, library, name)
+        if self.library == "numpy":
+            x = np.asarray(x)
+        if char in "fd" and dtype_of(x).kind == "c":
+            raise ValueError(f"{name} is complex, but the other arguments are real")
         if self.library == "torch":
             x = x.detach()
             return x.resolve_conj().resolve_neg().to(self.dtype(char)) \
                 if x.dtype != self.dtype(char) or x.is_conj() or x.is_neg() else x
-        if self.library == "numpy":
-            x = np.asarray(x)
-        if x.dtype.kind == "c" and char in "fd":
-            raise ValueError(f"{name} is complex, but the other arguments are real")
         if x.dtype != np.dtype(char) or not x.dtype.isnative:
             x = x.astype(char)
         return x

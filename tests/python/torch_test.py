@@ -167,6 +167,17 @@ def test_two_dtypes_are_converted_to_the_common_one(rng, other):
     torch.testing.assert_close(product, x.T @ y.double(), rtol=1e-12, atol=1e-12)
 
 
+def test_a_complex_start_of_a_real_problem_is_refused(rng):
+    a = random_hermitian(rng, 60, "d")
+    v0 = random_tensor(rng, (60, 2), "D")
+    for start in (v0, v0.numpy()):
+        with pytest.raises(ValueError, match="v0 is complex, but the other arguments are real"):
+            quiver.eigsh(a, 3, v0=start)
+    dense = torch.from_numpy(a.toarray())
+    with pytest.raises(ValueError, match="v0 is complex"):
+        quiver.eigsh(dense, 3, v0=v0)
+
+
 def test_the_capsule_keeps_the_memory():
     """A capsule that no call consumes frees nothing but its own reference."""
     import gc
