@@ -614,9 +614,10 @@ TYPED_TEST(ShiftInvertTest, AnEigenvalueAtTheShiftTakesFewSolves) {
                 }
             }
         });
-    std::vector<double> exact;
-    for (int j = 0; j < 10; ++j) {
-        exact.push_back(4 * std::pow(std::sin(0.5 * std::numbers::pi * j / n), 2));
+    std::vector<double> exact(10);
+    for (std::size_t j = 0; j < exact.size(); ++j) {
+        const double angle = 0.5 * std::numbers::pi * static_cast<double>(j) / n;
+        exact[j] = 4 * std::sin(angle) * std::sin(angle);
     }
     const auto result = eigensolve(this->ctx, EigenProblem<T>{a}, factorised(Which::smallest, 10));
     this->expect(result, exact, 4);
