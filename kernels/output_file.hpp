@@ -16,7 +16,7 @@ namespace quiver {
 /// - Any other name is a regular file. Symbolic links are followed, also to a file that does not
 ///   exist yet, and missing parent folders are created. The text goes to a temporary file beside
 ///   the link's target; publish() renames it. A reader therefore sees the old file or the complete
-///   new one, the link stays a link, and the permissions of an old file are kept.
+///   new one. The link stays a link, and the new file has the permissions of the old one.
 ///
 /// Not collective: with several ranks, only one of them may write an output.
 class OutputFile {

@@ -110,15 +110,15 @@ struct ChunkGraphs {
     }
 };
 
-/// Grows tiles of chunks that no earlier tile has.
+/// Grows tiles from chunks that belong to no other tile.
 class Tiles {
   public:
     explicit Tiles(std::size_t chunks) : taken_(chunks, 0), pull_(chunks, 0) {}
 
     bool has(std::size_t chunk) const { return taken_[chunk] != 0; }
-    /// Appends `seed` and then, one by one, the free chunk to which the most entries of the
-    /// appended ones refer, until there are `most` or no such chunk is left. visit(c, use) calls
-    /// use(chunk, entries) for the chunks to which entries of chunk c refer.
+    /// Appends `seed` to `order` and then, one by one, the free chunk to which the most entries of
+    /// this tile refer, until the tile has `most` chunks or refers to no free chunk. visit(c, use)
+    /// calls use(chunk, entries) for the chunks to which entries of chunk c refer.
     template <class Visit>
     void grow(std::size_t seed, std::int64_t most, Visit&& visit,
               std::vector<std::int64_t>& order) {
@@ -144,7 +144,7 @@ class Tiles {
             pull_[chunk] = 0;
         }
     }
-    /// Frees the chunks of a tile for other tiles.
+    /// Makes the chunks of a tile available to other tiles.
     void free(std::span<const std::int64_t> tile) {
         for (const std::int64_t chunk : tile) {
             taken_[static_cast<std::size_t>(chunk)] = 0;
@@ -178,14 +178,14 @@ class RowsRead {
 
   private:
     const ChunkRows& rows_;
-    /// The last tile that has read a row.
+    /// For each row the last tile that has read it; 0 if none has.
     std::vector<std::int32_t> seen_by_;
     std::int32_t tile_ = 0;
     std::int64_t read_ = 0;
     std::int64_t computed_ = 0;
 };
 
-/// The distance of sample tiles of which at most `samples` fit into `tiles`.
+/// The distance between sample tiles that gives at most `samples` of them among `tiles` tiles.
 std::int64_t step_of_samples(std::int64_t tiles, std::int64_t samples) {
     return std::max<std::int64_t>((tiles + samples - 1) / samples, 1);
 }

@@ -10,7 +10,7 @@
 
 namespace quiver {
 
-/// The columns of entries, in the integers of the caller.
+/// The columns of entries, as the 64-bit or 32-bit integers of the caller.
 using EntryColumns = std::variant<std::span<const std::int64_t>, std::span<const std::int32_t>>;
 
 /// A range of chunks of a matrix and the columns of their entries.
@@ -39,8 +39,8 @@ std::vector<std::int64_t> tiled_order(const ChunkRows& rows, int tile, int threa
 /// `order` means the given order of the chunks. Estimated from evenly spread sample tiles.
 double rows_read_per_row(const ChunkRows& rows, std::span<const std::int64_t> order, int tile);
 
-/// The same for tiles of tiled_order(), estimated from sample tiles that are not hindered by
-/// others: a fraction of the cost of tiled_order().
+/// Estimates rows_read_per_row() for the result of tiled_order(), at a fraction of its cost: each
+/// of a few sample tiles grows as if there were no other tile.
 double rows_read_by_free_tiles(const ChunkRows& rows, int tile);
 
 }  // namespace quiver

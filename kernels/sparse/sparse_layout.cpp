@@ -45,8 +45,8 @@ void sort_windows(std::span<std::int64_t> rows, std::int64_t sigma,
     }
 }
 
-/// The order of the groups in tiles, or nothing if tiles save too little. A wish for tiles is
-/// fulfilled in any case.
+/// The order of the groups in tiles. Empty if the groups do not fill two tiles, or if tiles that
+/// the caller has not asked for would save too little.
 std::vector<std::int64_t> useful_tiles(const ChunkRows& groups, int tile,
                                        const FormatChoice& choice) {
     if (groups.chunks < 2 * tile) {

@@ -62,8 +62,8 @@ struct SparseLayout {
     /// The first row of each run of all parts; empty if `row` is empty.
     std::vector<std::int64_t> list() const;
 
-    /// The columns of all entries. It is called only if they decide about tiles, because a device
-    /// would have to copy them.
+    /// Returns the columns of all entries. The layout calls this function only if the columns
+    /// decide about tiles, because columns on a device must be copied to the host.
     using Columns = std::function<EntryColumns()>;
 
     /// `order`: the rows, with the interior_rows interior ones first; empty if all rows are

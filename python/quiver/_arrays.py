@@ -111,7 +111,7 @@ def sparse_source(a: Any) -> str | None:
 
 
 class _Torch:
-    """What calls with tensors need from torch, looked up once."""
+    """Objects of torch that calls with tensors need, looked up once."""
 
     def __init__(self) -> None:
         import torch
@@ -140,8 +140,8 @@ class _Torch:
             lambda device: torch.cuda.current_stream(device).cuda_stream)
 
     def space_of(self, x: Any) -> Space | None:
-        """The space of a tensor on the current stream of its device, and None if the tensor is
-        neither in host memory nor on a GPU of NVIDIA."""
+        """The space of a tensor on the current stream of its device; None if the tensor is neither
+        in host memory nor on an NVIDIA GPU."""
         if x.is_cpu:
             return self.host
         if not x.is_cuda:
@@ -314,7 +314,7 @@ class Space:
         if self.library == "numpy":
             return np.empty(shape, char)
         if self.library == "torch":
-            # A call with a tuple takes 0.5 us more.
+            # new_empty(shape) with a tuple takes 0.5 us more.
             return _torch().template(char, self.device).new_empty(*shape)
         return self.module().empty(shape, dtype=char)
 
@@ -449,7 +449,7 @@ class Space:
             raise ValueError(f"{name}: the rows must be contiguous in memory")
         if self.library == "numpy" and not out.flags.writeable:
             raise ValueError(f"{name} is read-only")
-        # On a GPU __dlpack__ of the subclass decides.
+        # On a GPU the __dlpack__ of a subclass accepts or refuses its tensors.
         if self.library == "torch" and not _torch().is_plain(out) \
                 and (self.device < 0 or type(out) is _torch().tensor):
             raise ValueError(f"{name}: a result is not written to a tensor that requires a gradient, is "
@@ -462,7 +462,7 @@ class Space:
         return self.raws(x)[0]
 
     def raws(self, *arrays: Any) -> Sequence[Any]:
-        """raw() of several arrays, which takes less time than a call for each of them.
+        """Converts several arrays as raw() does, in less time than one call for each.
 
         `__dlpack__` makes this stream wait for the current stream of the array's library. If both
         are the same stream, there is nothing to wait for, and torch's to_dlpack() makes the capsule
@@ -477,7 +477,8 @@ class Space:
         return [self._exported(x) for x in arrays]
 
     def _exported(self, x: Any) -> Any:
-        """An array of this space by the library's own export, which orders the streams."""
+        """Exports an array of this space by a method of its library; on a GPU `__dlpack__` orders the
+        streams."""
         return x.numpy() if self.device < 0 else x.__dlpack__(stream=self.stream or 1)
 
     def view(self, raw: Any) -> Any:
@@ -503,10 +504,10 @@ _host = Space()
 
 
 def ready_arrays(*arrays: Any) -> tuple[Space, str] | None:
-    """The space and the scalar if Space.array() returns each of the arrays as it is: all are NumPy
-    arrays, or all are plain tensors on one device, and all have the same one of the four dtypes.
-    Otherwise None, also for arrays that Space.array() can convert. None among the arrays is
-    ignored. The quick answer for most calls, which are on the caller's current stream."""
+    """The space and the scalar of arrays that need no conversion: all are NumPy arrays, or all are
+    plain tensors on one device, and all have the same one of the four dtypes. Otherwise None. An
+    argument None after the first one is ignored. This is the fast path of most calls, which use the
+    caller's current stream."""
     first = arrays[0]
     kind, torch = type(first), _torch_found
     if kind is np.ndarray:

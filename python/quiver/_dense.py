@@ -14,8 +14,8 @@ from ._operators import make_operator, operand_space, problem_scalar, sizes
 
 
 def _prepare(stream: Any, *arrays: Any) -> tuple[Space, str, bool]:
-    """The space and the scalar of a product of these arrays, and True if they need no conversion to
-    arrays of that space."""
+    """The space and the scalar of a product of these arrays, and True if Space.array() would return
+    each of them unchanged."""
     found = ready_arrays(*arrays) if stream is None else None
     if found is not None:
         return *found, True

@@ -87,8 +87,8 @@ constexpr std::int64_t patient_sweeps = 20;
 /// Steps after which an iteration is compared with a factorisation if its residuals say that it
 /// needs more than patient_steps further steps.
 constexpr std::int64_t early_steps = 150;
-/// An iteration whose residuals do not tell how long it still takes is expected to take this many
-/// times its work so far.
+/// An iteration whose residuals allow no prediction is expected to need this many times its work so
+/// far.
 constexpr double patient_work = 16;
 /// A solve with up to this many multiply-adds is cheap: some 5 s on one core.
 constexpr double cheap_products = 5e9;
@@ -396,7 +396,8 @@ class AutomaticSolve {
     }
 
   private:
-    /// What the events of an attempt have shown: the caller has stopped it, or it would take long.
+    /// Observations during an attempt: the caller has stopped it, or its residuals predict too many
+    /// further steps.
     struct Watch {
         bool stopped = false;
         bool takes_long = false;
@@ -404,8 +405,9 @@ class AutomaticSolve {
 
     bool is_done() const { return result_.converged || result_.interrupted; }
 
-    /// Makes the attempt record the residuals of its search in trend_. Methods other than these,
-    /// and both ends, find one pair after the other: their residuals say little.
+    /// Makes the attempt record the residuals of its search in trend_. A no-op except for chebyshev
+    /// and lobpcg at one end: other searches find one pair after another, so that the residual of
+    /// the current pair predicts little about the remaining ones.
     void watch_residuals(Method method, bool ends_early, EigenOptions& options, Watch& watch) {
         if ((method != Method::chebyshev && method != Method::lobpcg) ||
             (options.which != Which::smallest && options.which != Which::largest)) {
@@ -501,7 +503,8 @@ class AutomaticSolve {
                iteration_speed;
     }
 
-    /// The work that the iteration still needs, likewise; the same on all ranks. Collective.
+    /// The work that the iteration still needs, in multiply-adds of SparseLdlt; the same on all
+    /// ranks. Collective.
     double work_to_come(double spent) const {
         double steps = -1;
         if (result_.residuals.size() == static_cast<std::size_t>(options_.k) &&
@@ -570,7 +573,7 @@ class AutomaticSolve {
     std::string reason_;
     /// The message of a method that has refused B; empty if none has.
     std::string refusal_;
-    /// Of the last attempt.
+    /// The residuals of the last attempt.
     ResidualTrend trend_;
 };
 

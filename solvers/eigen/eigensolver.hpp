@@ -36,17 +36,18 @@ struct MethodChoice {
 ///
 /// Other problems begin with the method that is fastest for easy problems. With stored entries and
 /// at most 50,000 rows (on the host with MUMPS: as many as rank 0 can gather) this method hands
-/// over after 500 iterations (20 sweeps of a filter), or after 150 if its residuals show that it
-/// needs more than 500 further ones, with the pairs that it has found. If a direct solve would take
-/// more work than the iteration still needs, the method first continues for as much work as the
-/// direct solve, up to half of max_iterations. The work that is needed follows from the decrease of
-/// the residuals (ResidualTrend); for both ends, interior eigenvalues and windows it is 16 times
-/// the work done. Then shift_invert() follows, or up to 3,000 rows a dense solve if that is cheaper
-/// or shift_invert() does not converge. shift_invert() also follows a method that refuses B as not
-/// positive definite, and a dense solve with B whose residuals stay above the tolerance, because B
-/// may be singular to rounding. Problems with a checkpoint or protection never get a direct method.
-/// Problems with constraints never get shift_invert(); up to 3,000 rows a dense solve follows n^2 /
-/// 1000 iterations.
+/// over the pairs that it has found after 500 iterations (20 sweeps of a filter). chebyshev and
+/// lobpcg at one end hand over after 150 iterations if their residuals predict more than 500
+/// further ones. If a direct solve would take more work than the iteration still needs, the method
+/// first continues for as much work as the direct solve, up to half of max_iterations. The decrease
+/// of the residuals predicts the work still needed (ResidualTrend); without a prediction (both
+/// ends, interior eigenvalues, windows) it is taken as 16 times the work done. Then shift_invert()
+/// follows, or up to 3,000 rows a dense solve if that is cheaper or shift_invert() does not
+/// converge. shift_invert() also follows a method that refuses B as not positive definite, and a
+/// dense solve with B whose residuals stay above the tolerance, because B may be singular to
+/// rounding. Problems with a checkpoint or protection never get a direct method. Problems with
+/// constraints never get shift_invert(); up to 3,000 rows a dense solve follows n^2 / 1000
+/// iterations.
 template <class T>
 MethodChoice choose_method(Context& ctx, const EigenProblem<T>& problem,
                            const EigenOptions& options);

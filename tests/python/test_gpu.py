@@ -226,7 +226,7 @@ def delay(torch):
 
 
 def exports(torch, monkeypatch):
-    """The streams that are passed to torch.Tensor.__dlpack__ from now on."""
+    """Returns a list to which each later call of torch.Tensor.__dlpack__ appends its stream."""
     streams = []
     original = torch.Tensor.__dlpack__
 
@@ -271,7 +271,7 @@ def test_another_stream_waits_for_the_current_one(monkeypatch):
     other.synchronize()
     assert streams == [other.cuda_stream] * 3
     assert bool((gram == 4000).all())
-    # A space that was made for one stream, and is used while another one is current.
+    # A space that belongs to one stream orders the streams while another one is current.
     space = quiver._arrays.space_of(x)
     streams.clear()
     with torch.cuda.stream(other):
@@ -319,7 +319,7 @@ def test_results_are_not_written_to_views_with_other_values():
     assert negated.is_neg()
     with pytest.raises(ValueError, match="conjugated or negated view"):
         quiver.gram(x.real[:, :1], out=negated)
-    # The values of arguments are those on access.
+    # Arguments that are conjugated or negated on access are read with these values.
     z = torch.complex(torch.ones(20, 2), torch.full((20, 2), 2.0)).to(x).cuda()
     for view in (z.conj(), z.conj().imag, z.clone().requires_grad_(),
                  torch.nn.Parameter(z)):

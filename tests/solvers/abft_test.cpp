@@ -565,8 +565,8 @@ TEST(Abft, NormsFarFromOne) {
     EXPECT_NEAR(small.eigenvalues.front(), 0, 1e-14);
 }
 
-/// B = I. The application with the number `change_at` (from 1) then changes the first element of
-/// its X by a relative 2^-20, as a fault of the memory would.
+/// B = I. The application with the number `change_at` (from 1; 0 for none) then changes the first
+/// element of its X by a relative 2^-20, as a memory fault would.
 class IdentityThatChangesX final : public Operator<double> {
   public:
     explicit IdentityThatChangesX(const RowMap& map) : map_(map) {}
@@ -585,8 +585,8 @@ class IdentityThatChangesX final : public Operator<double> {
     const RowMap& map_;
 };
 
-/// The last residuals of a protected eigensolve need a product with A, then one with B. Each row of
-/// X is read by the first product only, so a later change of X shows in no residual.
+/// The last residuals of a protected eigensolve need a product with A, then one with B. The
+/// operator changes X at the end of the product with B, so the change shows in no residual.
 TEST(Abft, AVectorThatChangesDuringTheLastCheckWithdrawsThePairs) {
     Context ctx = make_context();
     if (ctx.place() == Place::device) {

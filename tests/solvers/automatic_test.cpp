@@ -347,8 +347,8 @@ TYPED_TEST(HandOverTest, WithBThePairsOfTheIterationAreReplaced) {
     }
 }
 
-/// Residuals that fall fast enough keep the iteration, although it takes more than the steps after
-/// which a slow one is compared with a factorisation.
+/// After 150 steps a slow iteration is compared with a factorisation; one whose residuals fall fast
+/// enough continues.
 TEST(HandOver, AnIterationThatConvergesSoonGoesOn) {
     Context ctx = test::make_context();
     SparseMatrix<double> a = test::laplace3d<double>(ctx, 67, 61, 1);

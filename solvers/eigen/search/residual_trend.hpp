@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Estimates from the residuals of an iteration so far how many steps it still needs. Private to
-// solvers/eigen.
+// Predicts the further steps of an iteration from its residuals so far. Private to solvers/eigen.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +14,12 @@ class ResidualTrend {
     /// `step` steps. Steps ascend.
     void append(std::int64_t step, double residual);
 
-    /// The steps that the search still needs until the residual of the slowest pair has fallen from
-    /// `worst` to `tolerance`, and the steps of the verification. The residuals are taken to fall
-    /// by a constant factor per step, as in the second half of the steps so far; the slowest pair
-    /// falls more slowly than the first one, in the ratio of their logarithms. Infinity if the
-    /// residuals do not fall; negative if there are too few of them.
+    /// The predicted number of further steps: of the search, until the residual of the slowest pair
+    /// has fallen from `worst` to `tolerance` (both relative to the norm), and of the verification.
+    /// Model: residuals fall by a constant factor per step, measured over the second half of the
+    /// steps so far; the rate of the slowest pair is that of the first one times the ratio of the
+    /// logarithms of their residuals, at most 1. Infinity if the residuals do not fall or worst >=
+    /// 1; negative if there is no prediction (too few residuals, a residual or tolerance of zero).
     double steps_until(double worst, double tolerance) const;
 
   private:

@@ -27,10 +27,10 @@ constexpr double memory_share = 0.4;
 constexpr double mumps_memory_share = 0.8;
 /// Multiply-adds that MUMPS makes in the time of one multiply-add of SparseLdlt.
 constexpr double mumps_speed = 4;
-/// The other costs of MUMPS, in multiply-adds of SparseLdlt: of the analysis per entry of A and B,
-/// of a factorisation per row, and of a solve per row and per entry of a column. Measured with five
-/// Laplacians of 27,000 to 100,000 rows (lines, squares, cubes, a mesh): 1 us, 1.7 us, 0.1 us and
-/// 0.65 ns.
+/// The other costs of MUMPS, in multiply-adds of SparseLdlt: analysis per entry of A and B
+/// (measured 1 us), factorisation per row (1.7 us), solve of one column per row (0.1 us) and per
+/// entry of L (0.65 ns). Measured with five Laplacians of 27,000 to 100,000 rows: lines, squares,
+/// cubes, a mesh.
 constexpr double mumps_analysis = 1250;
 constexpr double mumps_factor_row = 2100;
 constexpr double mumps_solve_row = 125;
@@ -113,9 +113,10 @@ std::string FactorForecast::words_of_too_much() const {
 }
 
 double FactorForecast::solve_products(double pairs, bool interior) const {
-    // Measured: 2 to 8 factorisations at an end and 3 to 5 inside, of some windows 21, for which a
-    // dense solve of known cost is the safer choice; 9 to 20 solves for each pair. Each vector is
-    // made orthogonal, twice, to all pairs found and to half of the basis.
+    // Measured: 2 to 8 factorisations at an end, 3 to 5 inside but 21 for some windows; 9 to 20
+    // solves for each pair. Interior problems count 21, because a dense solve, whose cost is known,
+    // is the safer choice. Each vector is made orthogonal, twice, to all pairs found and to half of
+    // the basis.
     constexpr double shifts = 4;
     constexpr double most_shifts = 21;
     constexpr double solves = 16;

@@ -19,9 +19,9 @@ struct FactorForecast {
     std::int64_t rows = 0;
     /// Entries of L; if the factors of SparseLdlt do not fit, a lower bound.
     std::int64_t entries = 0;
-    /// Multiply-adds at the speed of SparseLdlt (some 0.8 ns each): of one factorisation. Then
-    /// other costs, in the same unit: of the analysis before the first factorisation, of a
-    /// factorisation besides its multiply-adds, and of a solve with one column.
+    /// Costs in multiply-adds of SparseLdlt (some 0.8 ns each): the multiply-adds of one
+    /// factorisation; the analysis before the first factorisation; the rest of one factorisation; a
+    /// solve with one column.
     double products = 0;
     double analysis_products = 0;
     double overhead_products = 0;

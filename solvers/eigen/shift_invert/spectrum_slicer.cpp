@@ -133,8 +133,9 @@ bool SpectrumSlicer<W>::is_clear(double shift) const {
 template <class W>
 bool SpectrumSlicer<W>::search(const Wanted& wanted) {
     Wanted left = wanted;
-    // If an eigenvalue at the requested shift has moved the shift, its theta hides the digits of
-    // the other pairs. A few steps find its pair; the others follow in its complement.
+    // A shift that was moved away from an eigenvalue is still close to it: rounding relative to
+    // the huge theta of this eigenvalue hides the digits of the other pairs. A few steps find the
+    // pair of this eigenvalue; the next search finds the others in its orthogonal complement.
     bool alone = has_moved_ && left.left + left.right + left.nearest > 1;
     while (left.left > 0 || left.right > 0 || left.nearest > 0) {
         const std::size_t before = values_.size();

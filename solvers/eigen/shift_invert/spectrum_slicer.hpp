@@ -114,7 +114,7 @@ class SpectrumSlicer {
     ShiftedPencil<W>& pencil_;
     SlicerOptions options_;
     ShiftedFactor<W> factor_;
-    /// True if the last shift is not the requested one.
+    /// True if the last factorisation moved its shift away from the requested one.
     bool has_moved_ = false;
     /// The number of eigenvalues below each shift (0 at -infinity, all at infinity), and the error
     /// of its factorisation.

@@ -98,8 +98,8 @@ TEST(SparseTiles, OfNarrowColumnsAreTheSame) {
     EXPECT_EQ(wide.start, same.start);
 }
 
-/// The 16 consecutive rows of a group are no divisor of a line of 60 points: groups share lines
-/// with others, and tiles of them read almost as many rows as consecutive rows do.
+/// A line of 60 points is no multiple of the 16 rows of a group, so most groups cover parts of two
+/// lines. Tiles of such groups read almost as many rows of X as tiles of consecutive rows.
 TEST(SparseTiles, AreNotMadeForLinesThatGroupsOfRowsDoNotDivide) {
     const Grid grid(60);
     const ChunkRows groups{grid.row_start, grid.columns()(), 0, {}, 0, grid.rows() / 16, 16};
