@@ -56,7 +56,7 @@ int run_warm(const Comm& comm, PackOptions options) {
 void add_warm(CLI::App& app, Action& chosen) {
     CLI::App* const warm = app.add_subcommand(
         "warm",
-        "Compile the kernels of a GPU ahead of time, so that no solve waits for a compiler");
+        "Compile the kernels of a GPU ahead of time, so that solves wait less for a compiler");
     const auto command = std::make_shared<WarmCommand>();
     warm->add_option("--arch", command->options.arch,
                      "Architecture, sm_90 for H100 and H200; this machine's GPU if not given");
