@@ -56,6 +56,9 @@ std::string advice(const EigsReport& report) {
     if (report.interrupted || !report.inertia.empty() || report.method == "dense") {
         return "";
     }
+    if (report.abft && report.abft->mode == "detect" && report.abft->counts.faults > 0) {
+        return "";  // the reason names the faults and the cure
+    }
     if (report.method == "shift-invert") {
         return "            another target or --window, or a method that iterates, may help\n";
     }

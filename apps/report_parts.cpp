@@ -173,7 +173,9 @@ std::string abft_line(const EigsReport::Abft& abft) {
     }
     if (abft.injects) {
         text += fmt::format("; {} flipped by --inject{}", plural(counts.injected, "bit"),
-                            counts.injected > counts.faults ? ", some below the bounds" : "");
+                            abft.mode != "off" && counts.injected > counts.faults
+                                ? ", some not found: below the bounds or where nothing is checked"
+                                : "");
     }
     return text + "\n";
 }

@@ -138,7 +138,8 @@ int OutputFile::open() const {
         return copy;
     }
     int file = -1;
-    const int permissions = permissions_ < 0 ? 0666 : permissions_;
+    // The owner reads and writes the file until publish() sets its final permissions.
+    const int permissions = permissions_ < 0 ? 0666 : permissions_ | S_IRUSR | S_IWUSR;
     do {
         file = is_regular_file()
                    ? ::open(part_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, permissions)

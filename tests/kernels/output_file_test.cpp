@@ -83,9 +83,9 @@ TEST_F(OutputFileTest, MissingFoldersAreCreated) {
 TEST_F(OutputFileTest, AReplacedFileKeepsItsPermissions) {
     write_output(path("a"), "old");
     fs::create_symlink("a", path("link"));
-    for (const auto mode : {fs::perms(0600), fs::perms(0664), fs::perms(0777)}) {
+    for (const auto mode : {fs::perms(0600), fs::perms(0664), fs::perms(0777), fs::perms(0400)}) {
         fs::permissions(path("a"), mode);
-        write_output(path("link"), "new");
+        write_output(path("link"), "new", true);
         EXPECT_EQ(fs::status(path("a")).permissions(), mode);
     }
 }

@@ -34,7 +34,7 @@ double ResidualTrend::steps_until(double worst, double tolerance) const {
             return unknown;
         }
         const double fall = std::log(half->residual / last.residual);
-        if (!(fall > 0) || worst >= 1) {
+        if (!(fall > 0) || worst >= 1 || last.residual >= 1) {
             return std::numeric_limits<double>::infinity();
         }
         const double slower = std::min(1.0, std::log(worst) / std::log(last.residual));
