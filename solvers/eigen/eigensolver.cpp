@@ -86,7 +86,7 @@ constexpr std::int64_t patient_steps = 500;
 constexpr std::int64_t patient_sweeps = 20;
 /// Steps after which an iteration is compared with a factorisation if its residuals say that it
 /// needs more than patient_steps further steps.
-constexpr std::int64_t early_steps = 150;
+constexpr std::int64_t early_steps = 500;
 /// An iteration whose residuals allow no prediction is expected to need this many times its work so
 /// far.
 constexpr double patient_work = 16;

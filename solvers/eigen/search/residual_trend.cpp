@@ -35,7 +35,7 @@ double ResidualTrend::steps_until(double worst, double tolerance) const {
         }
         const double fall = std::log(half->residual / last.residual);
         if (!(fall > 0) || worst >= 1 || last.residual >= 1) {
-            return std::numeric_limits<double>::infinity();
+            return unknown;
         }
         const double slower = std::min(1.0, std::log(worst) / std::log(last.residual));
         const double rate = slower * fall / static_cast<double>(last.step - half->step);
