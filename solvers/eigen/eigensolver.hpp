@@ -37,7 +37,7 @@ struct MethodChoice {
 /// Other problems begin with the method that is fastest for easy problems. With stored entries and
 /// at most 50,000 rows (on the host with MUMPS: as many as rank 0 can gather) this method hands
 /// over the pairs that it has found after 500 iterations (20 sweeps of a filter). chebyshev and
-/// lobpcg at one end hand over after 150 iterations if their residuals predict more than 500
+/// lobpcg at one end hand over after 500 iterations if their residuals predict more than 500
 /// further ones. If a direct solve would take more work than the iteration still needs, the method
 /// first continues for as much work as the direct solve, up to half of max_iterations. The decrease
 /// of the residuals predicts the work still needed (ResidualTrend); without a prediction (both

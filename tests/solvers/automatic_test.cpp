@@ -347,7 +347,7 @@ TYPED_TEST(HandOverTest, WithBThePairsOfTheIterationAreReplaced) {
     }
 }
 
-/// After 150 steps a slow iteration is compared with a factorisation; one whose residuals fall fast
+/// After 500 steps a slow iteration is compared with a factorisation; one whose residuals fall fast
 /// enough continues.
 TEST(HandOver, AnIterationThatConvergesSoonGoesOn) {
     Context ctx = test::make_context();

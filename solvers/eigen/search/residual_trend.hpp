@@ -18,8 +18,8 @@ class ResidualTrend {
     /// has fallen from `worst` to `tolerance` (both relative to the norm), and of the verification.
     /// Model: residuals fall by a constant factor per step, measured over the second half of the
     /// steps so far; the rate of the slowest pair is that of the first one times the ratio of the
-    /// logarithms of their residuals, at most 1. Infinity if the residuals do not fall or worst >=
-    /// 1; negative if there is no prediction (too few residuals, a residual or tolerance of zero).
+    /// logarithms of their residuals, at most 1. Negative if there is no prediction: too few
+    /// residuals, residuals that do not fall or are 1 and more, a residual or tolerance of zero.
     double steps_until(double worst, double tolerance) const;
 
   private:
