@@ -128,9 +128,9 @@ int show_devices(const Comm& comm) {
                                           : mumps);
         text += describe_gpus() + links;
         text += "environment (read by quiver and its libraries)\n";
-        for (const char* name :
-             {"QUIVER_CACHE", "QUIVER_PACKS", "QUIVER_TUNING", "QUIVER_NVRTC", "QUIVER_LINKS",
-              "QUIVER_LAPACK", "QUIVER_MUMPS", "QUIVER_VECTORS", "OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES"}) {
+        for (const char* name : {"QUIVER_CACHE", "QUIVER_PACKS", "QUIVER_TUNING", "QUIVER_NVRTC",
+                                 "QUIVER_LINKS", "QUIVER_LAPACK", "QUIVER_MUMPS", "QUIVER_VECTORS",
+                                 "OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES"}) {
             text += fmt::format("  {:<22} {}\n", name, environment(name));
         }
     }

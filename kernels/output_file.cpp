@@ -94,7 +94,7 @@ OutputFile::OutputFile(std::string name) : name_(std::move(name)) {
         if (!S_ISREG(status.st_mode)) {
             refuse(name_, "it is neither a regular file nor a pipe nor a character device");
         }
-        permissions_ = static_cast<int>(status.st_mode & ~static_cast<unsigned>(S_IFMT));
+        permissions_ = static_cast<int>(status.st_mode & 0777U);
     }
     const fs::path target = follow_links(name_);
     if (target.filename().empty()) {

@@ -260,13 +260,10 @@ void SparseMatrix<T>::Data::convert(Context& ctx, const CsrArrays<T, Index>& csr
                                     const std::vector<std::int64_t>& row_start,
                                     const SparseFormat& wish) {
     if constexpr (config::have_cuda) {
-        Buffer columns;
+        std::vector<Index> columns;
         const auto columns_on_host = [&] {
-            columns = host_array<Index>(ctx, std::ssize(csr.column), "columns");
-            device::copy(columns.as<void>(), csr.column.data(), csr.column.size_bytes(),
-                         ctx.stream());
-            ctx.synchronize();
-            return EntryColumns(std::span<const Index>(columns.as<Index>(), csr.column.size()));
+            columns = in_host_memory<Index>(ctx, csr.place, csr.column);
+            return EntryColumns(std::span<const Index>(columns));
         };
         arrange(ctx, SparseLayout({wish, place, sizeof(T), is_complex_v<T>, ctx.threads()},
                                   row_start, {}, map.local_rows(), columns_on_host));

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <limits>
 #include <string>
-#include <string_view>
 #include <utility>
 
 #include "blockvec/error.hpp"
@@ -23,7 +22,6 @@
 #include "solvers/eigen/pencil/reduced_pencil.hpp"
 #include "solvers/eigen/search/audited_solve.hpp"
 #include "solvers/eigen/search/both_ends.hpp"
-#include "solvers/eigen/search/residual_trend.hpp"
 #include "solvers/eigen/search/scaled_problem.hpp"
 #include "solvers/eigen/shift_invert.hpp"
 #include "solvers/eigen/shift_invert/factor_forecast.hpp"
@@ -84,11 +82,8 @@ constexpr std::int64_t rows_squared_per_step = 1000;
 /// Steps (of a filter: sweeps) after which an iteration is compared with a factorisation.
 constexpr std::int64_t patient_steps = 500;
 constexpr std::int64_t patient_sweeps = 20;
-/// Steps after which an iteration is compared with a factorisation if its residuals say that it
-/// needs more than patient_steps further steps.
-constexpr std::int64_t early_steps = 500;
-/// An iteration whose residuals allow no prediction is expected to need this many times its work so
-/// far.
+/// An iteration continues if a direct solve takes more than this many times the work that the
+/// iteration has done.
 constexpr double patient_work = 16;
 /// A solve with up to this many multiply-adds is cheap: some 5 s on one core.
 constexpr double cheap_products = 5e9;
@@ -378,7 +373,7 @@ class AutomaticSolve {
         reason_ = first.reason;
         const bool limited =
             first.hand_over_after > 0 && first.hand_over_after < options_.max_iterations;
-        attempt(first.method, limited ? first.hand_over_after : options_.max_iterations, limited);
+        attempt(first.method, limited ? first.hand_over_after : options_.max_iterations);
         const bool stops = result_.iterations >= options_.max_iterations;
         if (!refusal_.empty()) {
             replace_refused();
@@ -396,47 +391,15 @@ class AutomaticSolve {
     }
 
   private:
-    /// Observations during an attempt: the caller has stopped it, or its residuals predict too many
-    /// further steps.
-    struct Watch {
-        bool stopped = false;
-        bool takes_long = false;
-    };
-
     bool is_done() const { return result_.converged || result_.interrupted; }
-
-    /// Makes the attempt record the residuals of its search in trend_. A no-op except for chebyshev
-    /// and lobpcg at one end: other searches find one pair after another, so that the residual of
-    /// the current pair predicts little about the remaining ones.
-    void watch_residuals(Method method, bool ends_early, EigenOptions& options, Watch& watch) {
-        if ((method != Method::chebyshev && method != Method::lobpcg) ||
-            (options.which != Which::smallest && options.which != Which::largest)) {
-            return;
-        }
-        options.keep_going = [this, ends_early, &watch](const IterationEvent& event) {
-            if (std::string_view(event.stage) == "search") {
-                trend_.append(event.iteration, event.residual);
-                const double steps = trend_.steps_until(
-                    event.residual, std::max(options_.tol, attainable_tolerance<T>(0)));
-                watch.takes_long =
-                    ends_early && event.iteration >= early_steps && steps > patient_steps;
-            }
-            watch.stopped = options_.keep_going && !options_.keep_going(event);
-            return !watch.stopped && !watch.takes_long;
-        };
-    }
 
     /// Solves by `method`, beginning with the vectors found so far. The work of all attempts is
     /// added. An attempt that does not converge and finds fewer pairs leaves the previous pairs as
     /// the result. If the method takes no B that is singular to rounding but shift_invert() can,
-    /// the attempt leaves the previous result and the method's message in refusal_. ends_early: the
-    /// attempt also ends once the residuals show that it would take long.
-    void attempt(Method method, std::int64_t most, bool ends_early = false) {
+    /// the attempt leaves the previous result and the method's message in refusal_.
+    void attempt(Method method, std::int64_t most) {
         EigenOptions options = options_;
         options.max_iterations = most;
-        Watch watch;
-        trend_ = {};
-        watch_residuals(method, ends_early, options, watch);
         EigenProblem<T> problem = problem_;
         if (result_.vectors.width() > 0) {
             problem.start = std::as_const(result_).vectors.view();
@@ -452,12 +415,6 @@ class AutomaticSolve {
             refusal_ = error.what();
             result_.message += (result_.message.empty() ? "" : "; ") + refusal_;
             return;
-        }
-        if (ends_early && ctx_.comm().max(std::int64_t{watch.takes_long}) > 0) {
-            now.interrupted = ctx_.comm().max(std::int64_t{watch.stopped}) > 0;
-            if (!now.interrupted) {
-                now.message = "stopped after " + std::to_string(now.iterations) + " iterations";
-            }
         }
         EigenResult<T> before = std::exchange(result_, std::move(now));
         result_.iterations += before.iterations;
@@ -503,20 +460,6 @@ class AutomaticSolve {
                iteration_speed;
     }
 
-    /// The work that the iteration still needs, in multiply-adds of SparseLdlt; the same on all
-    /// ranks. Collective.
-    double work_to_come(double spent) const {
-        double steps = -1;
-        if (result_.residuals.size() == static_cast<std::size_t>(options_.k) &&
-            result_.norm_estimate > 0) {
-            const double worst =
-                *std::max_element(result_.residuals.begin(), result_.residuals.end());
-            steps = trend_.steps_until(worst / result_.norm_estimate, result_.tolerance);
-        }
-        const auto done = static_cast<double>(std::max<std::int64_t>(result_.iterations, 1));
-        return ctx_.comm().max(steps < 0 ? patient_work * spent : spent * steps / done);
-    }
-
     void replace_iteration() {
         const DirectLimits limits = direct_limits(ctx_, problem_);
         const double dense = limits.dense_work(limits.interior);
@@ -531,7 +474,7 @@ class AutomaticSolve {
         }
         const double direct = std::min(dense, factorised);
         const Method iteration = result_.method;
-        if (const double spent = work_so_far(); direct > work_to_come(spent)) {
+        if (const double spent = work_so_far(); direct > patient_work * spent) {
             const auto done = static_cast<double>(result_.iterations);
             const auto most = static_cast<double>(options_.max_iterations);
             const double steps =
@@ -573,8 +516,6 @@ class AutomaticSolve {
     std::string reason_;
     /// The message of a method that has refused B; empty if none has.
     std::string refusal_;
-    /// The residuals of the last attempt.
-    ResidualTrend trend_;
 };
 
 }  // namespace

@@ -36,12 +36,9 @@ struct MethodChoice {
 ///
 /// Other problems begin with the method that is fastest for easy problems. With stored entries and
 /// at most 50,000 rows (on the host with MUMPS: as many as rank 0 can gather) this method hands
-/// over the pairs that it has found after 500 iterations (20 sweeps of a filter). chebyshev and
-/// lobpcg at one end hand over after 500 iterations if their residuals predict more than 500
-/// further ones. If a direct solve would take more work than the iteration still needs, the method
-/// first continues for as much work as the direct solve, up to half of max_iterations. The decrease
-/// of the residuals predicts the work still needed (ResidualTrend); without a prediction (both
-/// ends, interior eigenvalues, windows) it is taken as 16 times the work done. Then shift_invert()
+/// over the pairs that it has found after 500 iterations (20 sweeps of a filter). If a direct solve
+/// is predicted to take more than 16 times as long as the method has taken, the method first
+/// continues for as long as the direct solve, up to half of max_iterations. Then shift_invert()
 /// follows, or up to 3,000 rows a dense solve if that is cheaper or shift_invert() does not
 /// converge. shift_invert() also follows a method that refuses B as not positive definite, and a
 /// dense solve with B whose residuals stay above the tolerance, because B may be singular to

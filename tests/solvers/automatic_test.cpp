@@ -19,7 +19,6 @@
 #include "kernels/dense_operator.hpp"
 #include "kernels/tsmttsm.hpp"
 #include "solvers/eigen/eigensolver.hpp"
-#include "solvers/eigen/search/residual_trend.hpp"
 #include "solvers/eigen/shift_invert.hpp"
 #include "solvers/eigen/shift_invert/factor_forecast.hpp"
 #include "solvers/orth/indefinite_error.hpp"
@@ -319,10 +318,7 @@ TYPED_TEST(HandOverTest, AFactorisationFollowsAnIterationThatStalls) {
             const std::string& reason = result.method_reason;
             EXPECT_EQ(reason.find("chebyshev had not converged after "), 0U) << reason;
             EXPECT_NE(reason.find("factors of "), std::string::npos) << reason;
-            EXPECT_GE(result.iterations, which == Which::smallest ? 150 : 500);
-            if (which == Which::smallest) {
-                EXPECT_LT(result.iterations, 500);
-            }
+            EXPECT_GE(result.iterations, 500);
             expect_result(this->ctx, a, result, at_end(spectrum, which, 6), 16);
         }
     }
@@ -347,19 +343,6 @@ TYPED_TEST(HandOverTest, WithBThePairsOfTheIterationAreReplaced) {
     }
 }
 
-/// After 500 steps a slow iteration is compared with a factorisation; one whose residuals fall fast
-/// enough continues.
-TEST(HandOver, AnIterationThatConvergesSoonGoesOn) {
-    Context ctx = test::make_context();
-    SparseMatrix<double> a = test::laplace3d<double>(ctx, 67, 61, 1);
-    const auto result = eigensolve(ctx, EigenProblem<double>{a}, automatic(Which::smallest, 10));
-    EXPECT_EQ(result.method, Method::chebyshev);
-    EXPECT_EQ(result.method_reason.find("an end of the spectrum"), 0U) << result.method_reason;
-    EXPECT_GE(result.iterations, 150);
-    expect_result(ctx, a, result, at_end(test::laplace3d_spectrum(67, 61, 1), Which::smallest, 10),
-                  12);
-}
-
 /// A cube has larger factors than a line of as many rows.
 TEST(FactorForecast, TheWorkFollowsTheFactors) {
     Context ctx = test::make_context();
@@ -379,36 +362,6 @@ TEST(FactorForecast, TheWorkFollowsTheFactors) {
         EXPECT_GT(forecast.solve_products(1, true), one + 10 * forecast.products);
         EXPECT_GT(forecast.solve_products(11, false), one + 100 * forecast.column_products);
     }
-}
-
-/// Residuals that fall by a decade in 50 steps.
-TEST(ResidualTrend, AConstantDecreaseIsExtrapolated) {
-    ResidualTrend trend;
-    EXPECT_LT(trend.steps_until(1e-3, 1e-10), 0);
-    for (int step = 40; step <= 200; step += 40) {
-        trend.append(step, std::pow(10.0, -step / 50.0));
-    }
-    // The search needs 300 further steps, the verification 0.4 times all 500.
-    EXPECT_NEAR(trend.steps_until(1e-4, 1e-10), 300 + 0.4 * 500, 1e-6);
-    // A pair that has come half as far falls half as fast.
-    EXPECT_NEAR(trend.steps_until(1e-2, 1e-10), 800 + 0.4 * 1000, 1e-6);
-    // Only the verification is missing.
-    EXPECT_NEAR(trend.steps_until(1e-11, 1e-10), 0.4 * 200, 1e-6);
-}
-
-TEST(ResidualTrend, ResidualsThatDoNotFall) {
-    ResidualTrend trend;
-    trend.append(100, 1e-3);
-    EXPECT_LT(trend.steps_until(1e-3, 1e-10), 0);  // there is no earlier residual to compare with
-    trend.append(300, 2e-3);
-    EXPECT_LT(trend.steps_until(1e-3, 1e-10), 0);
-    ResidualTrend above_one;
-    above_one.append(100, 8);
-    above_one.append(300, 2);
-    EXPECT_LT(above_one.steps_until(0.5, 1e-10), 0);
-    // Only the second half of the steps counts.
-    trend.append(600, 2e-6);
-    EXPECT_NEAR(trend.steps_until(2e-6, 2e-9), 300 + 0.4 * 900, 1e-6);
 }
 
 /// If a factorisation costs as much as a dense solve, the dense solve follows.
@@ -492,7 +445,7 @@ TEST(HandOver, TheCallersLimitEndsTheSolve) {
 TEST(HandOver, ACallbackEndsTheSolveInEveryMethod) {
     Context ctx = test::make_context();
     SparseMatrix<double> a = beam<double>(ctx, 1100);
-    for (const std::int64_t last : {2, 600}) {
+    for (const std::int64_t last : {3, 600}) {
         EigenOptions options = automatic(Which::smallest, 3);
         std::int64_t calls = 0;
         bool factorises = false;
