@@ -15,10 +15,12 @@ namespace quiver {
 ///
 /// Bounds of the spectrum: a short Lanczos run. Density of states: Chebyshev moments of random
 /// columns estimate how many eigenvalues the window and its surroundings hold, with a standard
-/// error. Filter: p is the Chebyshev series, with Jackson's damping, of the indicator function of
-/// the window. p falls from 1 to 0 over a step; the degree is chosen so that a step is 1/6 of the
-/// window wide. The window is widened by two steps at each end, so that the steps lie outside.
-/// Search: X <- p(A) X with as many columns as the filter p passes, then Rayleigh-Ritz, until all
+/// error. Filter: p is the Chebyshev series, damped by Kaiser's window, of the indicator function of
+/// the window. p is 1/2 at the ends of the window and falls, over a step beside it, to a hundredth
+/// of the square root of the tolerance. A wider step needs a lower degree, but more columns; the
+/// step is chosen by the cost of both.
+/// Search: X <- p(A) X with as many columns as eigenvalues are expected
+/// in the window and the steps, then Rayleigh-Ritz, until all
 /// pairs in the window have converged; if convergence is slow, X is widened. Verify: fresh random
 /// columns, orthogonal to the pairs found and to guard vectors beside the window, are filtered,
 /// too. A missing eigenvector would keep its component in these columns. If all filtered columns
@@ -36,7 +38,8 @@ namespace quiver {
 /// NumericalError as chebyshev_subspace(). Collective. Cost of a sweep of degree d with m columns:
 /// d products with m columns, d passes over m columns that sum the series, and the passes and
 /// all-reduces of a sweep of chebyshev_subspace(). Source: Pieper, Kreutzer, Alvermann, Galgon,
-/// Fehske, Hager, Lang, Wellein, J. Comput. Phys. 325 (2016) 226.
+/// Fehske, Hager, Lang, Wellein, J. Comput. Phys. 325 (2016) 226;
+/// Kaiser, Proc. IEEE Int. Symp. Circuits and Systems (1974) 20.
 template <class T>
 EigenResult<T> window_filter(Context& ctx, const EigenProblem<T>& problem,
                              const EigenOptions& options);

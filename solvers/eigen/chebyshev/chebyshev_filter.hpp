@@ -22,6 +22,10 @@ struct ChebyshevInterval {
 
     double centre() const { return low + (high - low) / 2; }
     double half_width() const { return (high - low) / 2; }
+    /// acos((value - c) / e); 0 or pi for values beyond an end.
+    double angle(double value) const;
+    /// The value at an angle of 0 to pi; angles beyond are moved to these ends.
+    double at_angle(double angle) const;
     /// The limit of log |T_d(t)| / d for large d at t = (value - c) / e: acosh |t|, and 0 within
     /// the interval.
     double rate(double value) const;
@@ -50,6 +54,8 @@ class ChebyshevFilter {
     ChebyshevFilter(Context& ctx, GuardedOperator<T>& a, BlockView<const T> constraints, int width);
 
     int width() const { return width_; }
+    /// The width of all panels but the last of a block with `columns` columns.
+    int panel_width(int columns) const;
     /// X = p(A) X with the scaled polynomial of ChebyshevInterval, by the three-term recurrence;
     /// product, shift and difference of a step are one fused pass. The scaling keeps components at
     /// `one` at their length; only components farther out grow. Degree at least 1. Cost for each

@@ -28,13 +28,19 @@ constexpr int bound_steps = 24;
 constexpr int density_columns = 16;
 constexpr int least_density_products = 32;
 constexpr int most_density_products = 1000;
-/// The width of the window in steps of the filter, and limits of the filter's degree.
-constexpr double steps_in_window = 6;
-constexpr int least_degree = 16;
-constexpr int most_degree = 20000;
-/// The filter also passes eigenvectors beside the window; the subspace has room for those up to
-/// this many steps away.
-constexpr double steps_beside = 5;
+/// Terms of the density of states for the width of the window.
+constexpr double terms_in_window = 20;
+constexpr int most_degree = 40000;
+/// Widths of the filter's steps beside the window are tried by this factor.
+constexpr double step_growth = 1.4;
+/// A narrower step than the cheapest one is taken, for its smaller subspace, if it costs at most
+/// this factor more.
+constexpr double cost_for_memory = 1.2;
+/// Cost of orthogonalising m columns, in products, is m^2 times this.
+constexpr double orthogonalisation = 0.125;
+/// Limits of what a sweep leaves of eigenvectors for which the subspace has no room.
+constexpr double least_ripple = 1e-8;
+constexpr double most_ripple = 1e-4;
 constexpr int spare_columns = 16;
 constexpr int fresh_columns = 8;
 constexpr double short_column = 0.05;
@@ -88,9 +94,9 @@ class WindowFilter : public VerifiedSearch<T> {
     /// Requests the sparse kernels of the first sweeps: the panels of the filter, and the products
     /// of the whole block.
     void prepare_kernels() {
-        const int panels = (columns_ + filter_->width() - 1) / filter_->width();
+        const int width = filter_->panel_width(columns_);
         this->problem().a.prepare(this->ctx(),
-                                  std::array{columns_ / panels, (columns_ + panels - 1) / panels,
+                                  std::array{std::min(width, columns_), columns_ % width,
                                              std::min(columns_, RitzBlock<T>::product_width),
                                              columns_ % RitzBlock<T>::product_width});
     }
@@ -105,7 +111,7 @@ class WindowFilter : public VerifiedSearch<T> {
         visit("spectrum_low", spectrum_.low);
         visit("spectrum_high", spectrum_.high);
         visit("least_inside", least_inside_);
-        visit("step", step_);
+        visit("step", mixture_);  // its name in earlier versions
         visit("columns", columns_);
         visit("iterations", iterations_);
         visit("applications_before", applications_);
@@ -120,7 +126,7 @@ class WindowFilter : public VerifiedSearch<T> {
     void restore(const SavedState<T>& state) override {
         norm_ = state.number("norm");
         columns_ = state.count("columns", std::min<std::int64_t>(this->dimensions(), max_pairs));
-        if (series_.empty() || !(spectrum_.low < spectrum_.high) || !(step_ > 0)) {
+        if (series_.empty() || !(spectrum_.low < spectrum_.high) || !(mixture_ > 0)) {
             state.refuse("the state has no valid filter");
         }
         make_block();
@@ -150,15 +156,11 @@ class WindowFilter : public VerifiedSearch<T> {
     /// Chooses the filter from the density of states; returns the number of columns of the
     /// subspace.
     int choose_filter() {
-        const double half = spectrum_.half_width();
-        const double window = std::max(high_ - low_, 1e-6 * half);
-        double step = window / steps_in_window;
-        const auto degree_of = [&](double width) {
-            return std::clamp(static_cast<int>(3.2 * half / width), least_degree, most_degree);
-        };
+        const double window = spectrum_.angle(low_) - spectrum_.angle(high_);
         GuardedOperator<T> a(this->problem().a);
         const int products =
-            std::clamp(degree_of(step) / 2, least_density_products, most_density_products);
+            static_cast<int>(std::clamp(terms_in_window / (2 * std::max(window, 1e-6)),
+                                        least_density_products * 1.0, most_density_products * 1.0));
         const SpectralMoments moments =
             spectral_moments(this->ctx(), a, spectrum_, density_columns, products,
                              this->options().seed + 17, [this] {
@@ -167,25 +169,9 @@ class WindowFilter : public VerifiedSearch<T> {
                              });
         applications_ += a.applications();
         expected_ = moments.count(low_, high_);
-        int degree = degree_of(step);
-        step = 3.2 * half / degree;
-        step_ = step;
-        const auto around = moments.count(low_ - steps_beside * step, high_ + steps_beside * step);
-        const double wanted = this->interrupted()
-                                  ? spare_columns
-                                  : 1.2 * around.value + 3 * around.error + spare_columns;
-        const double most = this->options().max_basis > 0 ? this->options().max_basis : max_pairs;
-        if (wanted > most) {
-            InputError error(
-                "filter: the window [" + number_text(low_, 15) + ", " + number_text(high_, 15) +
-                "] needs a subspace of about " + std::to_string(static_cast<std::int64_t>(wanted)) +
-                " columns, but only " + std::to_string(static_cast<std::int64_t>(most)) +
-                " are allowed; use a smaller window");
-            error.set_collective();
-            throw error;
-        }
-        // The filter's steps lie outside the window, so that the filter is close to 1 inside.
-        series_ = window_series(spectrum_, low_ - 2 * step, high_ + 2 * step, degree);
+        const auto [design, wanted] = choose_step(moments);
+        series_ = filter_series(spectrum_, low_, high_, design);
+        mixture_ = std::max(high_ - low_, 1e-6 * spectrum_.half_width()) / 6;
         least_inside_ = 1;
         for (int i = 0; i <= window_samples; ++i) {
             const double at = low_ + (high_ - low_) * i / window_samples;
@@ -194,6 +180,51 @@ class WindowFilter : public VerifiedSearch<T> {
         return 2 * wanted >= static_cast<double>(this->dimensions())
                    ? static_cast<int>(this->dimensions())
                    : static_cast<int>(wanted);
+    }
+
+    struct Choice {
+        WindowDesign design;
+        double columns = 0;
+    };
+    /// The width of the filter's steps. A wider step has a lower degree, but passes more
+    /// eigenvectors beside the window, for which the subspace must have room.
+    Choice choose_step(const SpectralMoments& moments) const {
+        // Two sweeps reach the tolerance, with a hundredth to spare for the start.
+        const double ripple =
+            std::clamp(0.01 * std::sqrt(this->options().tol), least_ripple, most_ripple);
+        const double most = this->options().max_basis > 0 ? this->options().max_basis : max_pairs;
+        std::vector<Choice> choices;
+        std::vector<double> costs;
+        for (double step = WindowDesign{1, ripple}.degree() / double{most_degree}; step < 4;
+             step *= step_growth) {
+            const WindowDesign design{step, ripple};
+            const auto around = moments.count(spectrum_.at_angle(spectrum_.angle(low_) + step),
+                                              spectrum_.at_angle(spectrum_.angle(high_) - step));
+            const double columns = this->interrupted()
+                                       ? spare_columns
+                                       : 1.2 * around.value + 3 * around.error + spare_columns;
+            if (columns > most && !choices.empty()) {
+                break;
+            }
+            choices.push_back({design, columns});
+            costs.push_back(columns * (design.degree() + orthogonalisation * columns));
+        }
+        if (choices.front().columns > most) {
+            InputError error("filter: the window [" + number_text(low_, 15) + ", " +
+                             number_text(high_, 15) + "] needs a subspace of about " +
+                             std::to_string(static_cast<std::int64_t>(choices.front().columns)) +
+                             " columns, but only " +
+                             std::to_string(static_cast<std::int64_t>(most)) +
+                             " are allowed; use a smaller window");
+            error.set_collective();
+            throw error;
+        }
+        const double bound = cost_for_memory * *std::min_element(costs.begin(), costs.end());
+        std::size_t chosen = 0;
+        while (costs[chosen] > bound) {
+            ++chosen;
+        }
+        return choices[chosen];
     }
 
     /// Filters the columns. Because a filter takes long, the callback may end it.
@@ -218,7 +249,7 @@ class WindowFilter : public VerifiedSearch<T> {
         block_->rayleigh_ritz(iterations_);
         // Move back mixtures of eigenvectors from both sides of the window.
         block_->move_back(
-            [&](int j) { return block_->key(j) <= 0 && block_->residual(j) > step_; });
+            [&](int j) { return block_->key(j) <= 0 && block_->residual(j) > mixture_; });
         int converged = 0;
         while (converged < inside() && block_->residual(converged) <= this->lockable()) {
             ++converged;
@@ -387,9 +418,8 @@ class WindowFilter : public VerifiedSearch<T> {
     std::vector<double> series_;
     /// The smallest value of the filter in the window.
     double least_inside_ = 1;
-    /// The width of the filter's steps. A pair in the window with a larger residual is a mixture of
-    /// eigenvectors beside the window.
-    double step_ = 0;
+    /// A pair in the window with a larger residual is a mixture of eigenvectors beside the window.
+    double mixture_ = 0;
     int columns_ = 0;
     double norm_ = 0;
     std::int64_t iterations_ = 0;

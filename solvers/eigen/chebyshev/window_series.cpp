@@ -23,24 +23,47 @@ double jackson(int m, int terms) {
     return ((terms - m + 1) * std::cos(m * q) + std::sin(m * q) / std::tan(q)) / (terms + 1);
 }
 
-}  // namespace
+double attenuation(double ripple) {
+    return -20 * std::log10(ripple);
+}  // in decibels
 
-std::vector<double> window_series(const ChebyshevInterval& spectrum, double low, double high,
-                                  int degree) {
-    const auto angle = [&](double value) {
-        return std::acos(
-            std::clamp((value - spectrum.centre()) / spectrum.half_width(), -1.0, 1.0));
-    };
-    const double from = angle(low);
-    const double to = angle(high);
+/// Coefficients of the indicator function of [low, high], each times damping(m).
+template <class Damping>
+std::vector<double> damped_series(const ChebyshevInterval& spectrum, double low, double high,
+                                  int degree, Damping&& damping) {
+    const double from = spectrum.angle(low);
+    const double to = spectrum.angle(high);
     std::vector<double> series;
     for (int m = 0; m <= degree; ++m) {
         const double plain =
             m == 0 ? (from - to) / std::numbers::pi
                    : 2 * (std::sin(m * from) - std::sin(m * to)) / (m * std::numbers::pi);
-        series.push_back(jackson(m, degree + 1) * plain);
+        series.push_back(damping(m) * plain);
     }
     return series;
+}
+
+}  // namespace
+
+std::vector<double> window_series(const ChebyshevInterval& spectrum, double low, double high,
+                                  int degree) {
+    return damped_series(spectrum, low, high, degree,
+                         [&](int m) { return jackson(m, degree + 1); });
+}
+
+int WindowDesign::degree() const {
+    return std::max(1, static_cast<int>(std::ceil((attenuation(ripple) - 7.95) / (9.14 * step))));
+}
+
+std::vector<double> filter_series(const ChebyshevInterval& spectrum, double low, double high,
+                                  const WindowDesign& design) {
+    const int degree = design.degree();
+    const double beta = 0.1102 * (attenuation(design.ripple) - 8.7);
+    return damped_series(spectrum, low, high, degree, [&](int m) {
+        const double place = static_cast<double>(m) / degree;
+        return std::cyl_bessel_i(0.0, beta * std::sqrt(1 - place * place)) /
+               std::cyl_bessel_i(0.0, beta);
+    });
 }
 
 double series_at(const std::vector<double>& series, const ChebyshevInterval& spectrum,

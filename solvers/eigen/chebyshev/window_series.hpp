@@ -19,6 +19,24 @@ namespace quiver {
 std::vector<double> window_series(const ChebyshevInterval& spectrum, double low, double high,
                                   int degree);
 
+/// A filter for a window. In the angle theta = acos((lambda - c) / e), where c and e are the centre
+/// and half the width of the spectrum, it is the indicator function of the window with a step of
+/// half width `step` at each end, from 1 (inside) over 1/2 (at the end) to 0, up to `ripple`.
+struct WindowDesign {
+    double step = 0;
+    double ripple = 0;
+
+    /// The smallest degree for this step and ripple. Source: Kaiser, Proc. IEEE Int. Symp. Circuits
+    /// and Systems (1974) 20.
+    int degree() const;
+};
+
+/// Coefficients 0 .. design.degree() of the Chebyshev series on `spectrum` of the indicator
+/// function of [low, high], with Kaiser's window as damping. Its ripple falls exponentially with
+/// the degree; with Jackson's damping it falls like 1 / degree^3. Source: as above.
+std::vector<double> filter_series(const ChebyshevInterval& spectrum, double low, double high,
+                                  const WindowDesign& design);
+
 /// The value of the series at `value` (Clenshaw's recurrence).
 double series_at(const std::vector<double>& series, const ChebyshevInterval& spectrum,
                  double value);
