@@ -42,7 +42,8 @@ struct Spmmv {
     /// True if there is a shift, beta or dots, so that the end of a row is more than a scaling.
     bool fused;
     bool shifted;
-    /// True for compressed rows in natural order with 32-bit columns, no halo and nothing fused.
+    /// True for compressed rows in natural order with 32-bit columns, no halo, no dots and at most
+    /// one shift.
     bool straight;
     /// Bounds of the columns and offsets that are used: with checked indices those of the matrix,
     /// else the largest numbers. A fault may change an index at any time. Each index is therefore
@@ -147,11 +148,12 @@ struct Spmmv {
             sum[v] += value * part;
         }
     }
-    /// panel() for compressed rows in natural order without halo columns, Y = alpha A X. Narrow
-    /// blocks are bound by instructions. The loops therefore do not test for padding, handle four
-    /// entries per iteration (added in order), and use copies of the members of `args`, which the
-    /// compiler would otherwise reload after each store to Y.
-    template <bool checked, int lanes, int vectors, class At>
+    /// panel() for compressed rows in natural order without halo columns, Y = alpha (A - shift) X +
+    /// beta Y; without `ends`, shift and beta are 0. Narrow blocks are bound by instructions. The
+    /// loops therefore do not test for padding, handle four entries per iteration (added in order),
+    /// and use copies of the members of `args`, which the compiler would otherwise reload after
+    /// each store to Y.
+    template <bool checked, bool ends, int lanes, int vectors, class At>
     [[gnu::always_inline]] inline void narrow_rows(std::int64_t first, std::int64_t last, int j,
                                                    const At& at) const noexcept {
         constexpr int together = 4;
@@ -172,6 +174,8 @@ struct Spmmv {
         const std::int64_t ldx = args.ldx;
         const std::int64_t ldy = args.ldy;
         const T alpha = args.alpha;
+        const T beta = args.beta;
+        const T shift = args.shift;
         std::int64_t entry = within(start[first]);
         for (std::int64_t i = first; i < last; ++i) {
             typename VectorOf<R, lanes>::type sum[vectors] = {};
@@ -186,9 +190,22 @@ struct Spmmv {
                 add<lanes>(sum, value[entry], x + column(entry) * ldx, at);
             }
             entry = end;
+            if constexpr (ends) {
+                if (shift != T(0)) {
+                    add<lanes>(sum, -shift, x + i * ldx, at);
+                }
+            }
 #pragma GCC unroll 2
             for (int v = 0; v < vectors; ++v) {
                 sum[v] *= alpha;
+            }
+            if constexpr (ends) {
+                if (beta != T(0)) {
+                    add<lanes>(sum, beta, y + i * ldy, at);
+                }
+            }
+#pragma GCC unroll 2
+            for (int v = 0; v < vectors; ++v) {
                 std::memcpy(y + i * ldy + at(v), &sum[v], sizeof sum[v]);
             }
         }
@@ -205,8 +222,14 @@ struct Spmmv {
         const auto at = [repeating](int v) { return v + 1 < vectors ? v * lanes : repeating; };
         if constexpr (!is_complex_v<T> && vectors <= 2) {
             if (straight) {
-                args.columns > 0 ? narrow_rows<true, lanes, vectors>(first, last, j, at)
-                                 : narrow_rows<false, lanes, vectors>(first, last, j, at);
+                if (fused) {
+                    args.columns > 0 ? narrow_rows<true, true, lanes, vectors>(first, last, j, at)
+                                     : narrow_rows<false, true, lanes, vectors>(first, last, j, at);
+                } else {
+                    args.columns > 0
+                        ? narrow_rows<true, false, lanes, vectors>(first, last, j, at)
+                        : narrow_rows<false, false, lanes, vectors>(first, last, j, at);
+                }
                 return;
             }
         }
@@ -740,7 +763,7 @@ void spmmv(int threads, const SpmmvArgs<T>& args) {
     product.shifted = args.shifts != nullptr || args.shift != T(0);
     product.fused = product.shifted || args.beta != T(0) || dots;
     product.straight = args.chunk == 1 && args.list.empty() && args.halo == nullptr &&
-                       args.column32 != nullptr && !product.fused;
+                       args.column32 != nullptr && args.shifts == nullptr && !dots;
     run_chunks(chunks, chunks, product);
     if (args.sums != nullptr) {
         add_sums(args, summed);

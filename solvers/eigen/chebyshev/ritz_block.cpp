@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "blockvec/error.hpp"
-#include "blockvec/host_memory.hpp"
 #include "blockvec/number_text.hpp"
 #include "blockvec/scalar_list.hpp"
 #include "kernels/column_ops.hpp"
@@ -16,6 +15,7 @@
 #include "kernels/random.hpp"
 #include "kernels/tsmm.hpp"
 #include "kernels/tsmttsm.hpp"
+#include "solvers/eigen/search/block_memory.hpp"
 #include "solvers/eigen/search/given_columns.hpp"
 #include "solvers/eigen/search/rayleigh_ritz.hpp"
 #include "solvers/orth/block_gram_schmidt.hpp"
@@ -44,13 +44,7 @@ RitzBlock<T>::RitzBlock(Context& ctx, const EigenProblem<T>& problem, SpectralOr
       fixed_(problem.constraints.cols),
       room_(room) {
     const int columns = fixed_ + room.locked + 2 * room.active + room.fresh;
-    if (ctx.place() == Place::host) {
-        require_host_memory(
-            ctx.comm(),
-            static_cast<double>(sizeof(T)) * columns *
-                static_cast<double>(a_.row_map().local_rows()),
-            "subspace iteration: blocks of " + std::to_string(columns) + " columns take");
-    }
+    claim_block_memory<T>(ctx, a_.row_map(), columns, "subspace iteration: blocks");
     const int wanted = room.locked - room.fresh;
     std::vector<int> widths = {room.active - 2 * room.fresh, wanted, 2 * room.fresh, room.fresh, 1};
     // For a small matrix some of these widths are zero or negative.

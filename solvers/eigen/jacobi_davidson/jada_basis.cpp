@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "blockvec/error.hpp"
-#include "blockvec/host_memory.hpp"
 #include "blockvec/scalar_list.hpp"
 #include "kernels/column_ops.hpp"
 #include "kernels/prepare.hpp"
@@ -18,6 +17,7 @@
 #include "kernels/tsmttsm.hpp"
 #include "solvers/eigen/jacobi_davidson/projected_operator.hpp"
 #include "solvers/eigen/lanczos/lanczos_basis.hpp"
+#include "solvers/eigen/search/block_memory.hpp"
 #include "solvers/eigen/search/rayleigh_ritz.hpp"
 #include "solvers/orth/indefinite_error.hpp"
 #include "solvers/small_blocks.hpp"
@@ -65,13 +65,7 @@ JadaBasis<T>::JadaBasis(Context& ctx, const EigenProblem<T>& problem, const Eige
     const int columns = fixed_ + max_locked + max_search;
     const int products = std::max(max_locked, max_search);
     const RowMap& map = a_.row_map();
-    if (ctx.place() == Place::host) {
-        const int all = (b_ ? 2 : 1) * columns + products;
-        require_host_memory(
-            ctx.comm(),
-            static_cast<double>(sizeof(T)) * all * static_cast<double>(map.local_rows()),
-            "Jacobi-Davidson: a basis of " + std::to_string(all) + " columns takes");
-    }
+    claim_block_memory<T>(ctx, map, (b_ ? 2 : 1) * columns + products, "Jacobi-Davidson: blocks");
     const std::vector<int> widths = shrinking(std::max(1, (max_locked - options.k) / 2));
     prepare_products<T>(ctx, {.rows = map.local_rows(),
                               .blocks = widths,

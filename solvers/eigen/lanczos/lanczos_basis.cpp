@@ -6,11 +6,11 @@
 #include <utility>
 
 #include "blockvec/error.hpp"
-#include "blockvec/host_memory.hpp"
 #include "blockvec/scalar_list.hpp"
 #include "kernels/column_ops.hpp"
 #include "kernels/gram_factor.hpp"
 #include "kernels/prepare.hpp"
+#include "solvers/eigen/search/block_memory.hpp"
 #include "solvers/eigen/search/given_columns.hpp"
 
 namespace quiver {
@@ -29,15 +29,7 @@ LanczosBasis<T>::LanczosBasis(Context& ctx, const EigenProblem<T>& problem, Whic
     // The second max_locked columns: a search may start from all locked pairs, and refine() stores
     // the products with the locked pairs behind these pairs.
     const int columns = fixed_ + max_locked + max_search + max_locked;
-    const int all_columns = columns + 2 * block;
-    // Ranks on GPUs request 0 bytes but take part in the collective check: other ranks may be on
-    // the host.
-    require_host_memory(
-        ctx.comm(),
-        ctx.place() == Place::host ? static_cast<double>(sizeof(T)) * all_columns *
-                                         static_cast<double>(a_.row_map().local_rows())
-                                   : 0,
-        "block Lanczos: the basis of " + std::to_string(all_columns) + " columns takes");
+    claim_block_memory<T>(ctx, a_.row_map(), columns + 2 * block, "block Lanczos: blocks");
     prepare_products<T>(ctx, {.rows = a_.row_map().local_rows(),
                               .blocks = {block},
                               .bases = growing(fixed_ + max_locked + max_search),

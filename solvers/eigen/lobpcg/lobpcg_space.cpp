@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "blockvec/error.hpp"
-#include "blockvec/host_memory.hpp"
 #include "blockvec/number_text.hpp"
 #include "blockvec/scalar_list.hpp"
 #include "kernels/column_ops.hpp"
@@ -17,6 +16,7 @@
 #include "kernels/tsmm_gram.hpp"
 #include "kernels/tsmttsm.hpp"
 #include "solvers/eigen/lobpcg/chebyshev_inverse.hpp"
+#include "solvers/eigen/search/block_memory.hpp"
 #include "solvers/eigen/search/rayleigh_ritz.hpp"
 #include "solvers/orth/indefinite_error.hpp"
 #include "solvers/small_blocks.hpp"
@@ -55,12 +55,7 @@ LobpcgSpace<T>::LobpcgSpace(Context& ctx, const EigenProblem<T>& problem,
     const int all = max_fixed + 2 * width;
     const int columns =
         (with_b_ ? 2 : 1) * all + (4 + (with_b_ ? 1 : 0) + (polynomial_ ? 2 : 0)) * width;
-    if (ctx.place() == Place::host) {
-        require_host_memory(
-            ctx.comm(),
-            static_cast<double>(sizeof(T)) * columns * static_cast<double>(map.local_rows()),
-            "LOBPCG: blocks of " + std::to_string(columns) + " columns take");
-    }
+    claim_block_memory<T>(ctx, map, columns, "LOBPCG: blocks");
     ctx.comm().agree([&] {
         basis_ = BlockVector<T>(ctx, map, all);
         b_basis_ = BlockVector<T>(ctx, map, with_b_ ? all : 0);
