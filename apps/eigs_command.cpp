@@ -119,7 +119,10 @@ void add_solver(CLI::App& eigs, EigsOptions& options) {
     add_number(eigs, "--basis", solver.max_basis,
                "Columns of the search basis before a restart; 0: the solver chooses");
     add_number(eigs, "--tol", solver.tol, "Residual relative to ||A|| that counts as converged");
-    add_number(eigs, "--max-iterations", solver.max_iterations, "Block steps before giving up");
+    add_number(eigs, "--max-iterations", solver.max_iterations,
+               "Block steps before giving up; 0: until they bring no progress");
+    add_number(eigs, "--max-seconds", solver.max_seconds,
+               "Ends the solve after this time, with the pairs found so far; 0: no limit");
     eigs.add_option("--method", options.method, "Solver")
         ->check(CLI::IsMember(
             {"auto", "lanczos", "chebyshev", "lobpcg", "jd", "filter", "dense", "shift-invert"}))

@@ -158,8 +158,13 @@ void check_options(const EigsOptions& options) {
         throw InputError(fmt::format(
             "--basis {}: a number of columns, or 0 to let the solver choose", solver.max_basis));
     }
-    if (solver.max_iterations < 1) {
-        throw InputError(fmt::format("--max-iterations {}: at least 1", solver.max_iterations));
+    if (solver.max_iterations < 0) {
+        throw InputError(fmt::format("--max-iterations {}: at least 1, or 0 for no limit",
+                                     solver.max_iterations));
+    }
+    if (!(solver.max_seconds >= 0 && std::isfinite(solver.max_seconds))) {
+        throw InputError(fmt::format("--max-seconds {}: a number of seconds, or 0 for no limit",
+                                     solver.max_seconds));
     }
     const Method method = solver.method;
     const bool factors_mass =

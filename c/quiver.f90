@@ -84,6 +84,7 @@ module quiver
         type(c_ptr) :: start = c_null_ptr, constraints = c_null_ptr
         type(c_funptr) :: progress = c_null_funptr
         type(c_ptr) :: progress_user = c_null_ptr
+        real(c_double) :: max_seconds = 0
     end type
     type, bind(C), public :: quiver_eigen_info
         integer(c_size_t) :: struct_size = 0

@@ -237,7 +237,7 @@ typedef struct quiver_eigen_options {
     /// (the second term only with B). A tolerance below 32 units of round-off is raised to that
     /// value. 0: 1e-10.
     double tol;
-    /// Block steps before the solver gives up; 0: 10000.
+    /// Block steps before the solver gives up; 0: until they bring no progress.
     int64_t max_iterations;
     /// Equal seeds give equal results.
     uint64_t seed;
@@ -266,6 +266,9 @@ typedef struct quiver_eigen_options {
     const quiver_block* constraints;
     quiver_progress_function progress;
     void* progress_user;
+    /// Ends the solve after this time, with QUIVER_NOT_CONVERGED and the pairs found so far; 0: no
+    /// limit.
+    double max_seconds;
 } quiver_eigen_options;
 
 /// The outcome of an eigensolve. The pointers belong to the result handle.

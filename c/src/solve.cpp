@@ -68,7 +68,8 @@ EigenOptions eigen_options(const quiver_eigen_options& given) {
     options.which = enumerator<Which>(given.which, 6, "which");
     options.target = given.target;
     options.tol = or_default(given.tol, options.tol);
-    options.max_iterations = or_default(given.max_iterations, options.max_iterations);
+    options.max_iterations = given.max_iterations;
+    options.max_seconds = given.max_seconds;
     options.seed = or_default(given.seed, options.seed);
     options.method = enumerator<Method>(given.method, 8, "method");
     options.block = given.block;

@@ -146,8 +146,8 @@ def eigsh(A: Any, k: int = 6, M: Any = None, sigma: float | None = None, which: 
           return_eigenvectors: bool = True, Minv: Any = None, OPinv: Any = None,
           mode: str = "normal", *, method: str = "auto", block: int = 0,
           preconditioner: Any = None, constraints: Any = None,
-          window: tuple[float, float] | None = None, abft: str = "off", comm: Any = None,
-          device: Any = None, stream: Any = None,
+          window: tuple[float, float] | None = None, max_seconds: float = 0, abft: str = "off",
+          comm: Any = None, device: Any = None, stream: Any = None,
           callback: Callable[[Iteration], Any] | str | None = None, full_output: bool = False,
           on_unverified: str = "raise", rng: Any = None) -> Any:
     """Find k eigenvalues and eigenvectors of A x = w M x with Hermitian A, every copy verified.
@@ -177,7 +177,8 @@ def eigsh(A: Any, k: int = 6, M: Any = None, sigma: float | None = None, which: 
     ncv : int, optional
         Columns of the search basis; a value below the method's minimum is raised to it.
     maxiter : int, optional
-        Block steps before the solver gives up; 10000 if not given.
+        Block steps before the solver gives up; if not given, it goes on until they bring no
+        progress.
     tol : float
         Pairs have converged when ``||A x - w M x|| <= tol ||A||`` (with M: ``tol (||A|| +
         |w| ||M||)``) for ``||x|| = 1``. 0 stands for the smallest attainable tolerance, 32 units of
@@ -205,6 +206,9 @@ def eigsh(A: Any, k: int = 6, M: Any = None, sigma: float | None = None, which: 
         Only eigenvectors orthogonal to these columns (in the inner product of M) are wanted.
     window : (float, float), optional
         All eigenvalues in this interval are wanted; `k` and `which` are ignored.
+    max_seconds : float
+        The solver ends after this time with the pairs found so far; 0 means no limit. A
+        factorisation or a dense solve is not interrupted.
     abft : {'off', 'detect', 'correct'}
         Checksums against silent faults, for a sparse A.
     comm : optional
@@ -274,15 +278,19 @@ def eigsh(A: Any, k: int = 6, M: Any = None, sigma: float | None = None, which: 
     if mode == "buckling":
         return _buckling(A, k, M, sigma, which, return_eigenvectors, full_output, OPinv,
                          preconditioner,
-                         dict(v0=v0, ncv=ncv, maxiter=maxiter, tol=tol, method=method, block=block,
-                              constraints=constraints, abft=abft, comm=comm, device=device,
-                              stream=stream, callback=callback, on_unverified=on_unverified))
+                         dict(v0=v0, ncv=ncv, maxiter=maxiter, max_seconds=max_seconds, tol=tol,
+                              method=method, block=block, constraints=constraints, abft=abft,
+                              comm=comm, device=device, stream=stream, callback=callback,
+                              on_unverified=on_unverified))
     char = problem_scalar(A, M, v0 if shape_of(A) is None else None)
     request = _core.EigenRequest()
     request.method, request.block, request.abft = method, block, abft
     request.tol = float(tol) if tol > 0 else float(np.finfo(char).eps)
     request.window = None if window is None else (float(window[0]), float(window[1]))
+    request.max_seconds = float(max_seconds)
     if maxiter is not None:
+        if maxiter < 1:
+            raise ValueError(f"maxiter={maxiter!r} must be at least 1")
         request.max_iterations = int(maxiter)
     if ncv is not None and window is None:
         request.max_basis = min(n, max(int(ncv), k + 3 * max(block or min(4, k), 2)))

@@ -59,7 +59,8 @@ struct EigenRequest {
     double tol = 1e-10;
     int block = 0;
     int max_basis = 0;
-    std::int64_t max_iterations = 10000;
+    std::int64_t max_iterations = 0;
+    double max_seconds = 0;
     std::uint64_t seed = 1;
     std::string method = "auto";
     std::optional<std::tuple<double, double>> window;
@@ -90,6 +91,7 @@ EigenOptions options_of(const EigenRequest& request) {
     options.block = request.block;
     options.max_basis = request.max_basis;
     options.max_iterations = request.max_iterations;
+    options.max_seconds = request.max_seconds;
     options.seed = request.seed;
     options.method =
         parse("method", request.method,
@@ -172,6 +174,7 @@ void bind_eigen(nb::module_& module) {
         .def_rw("block", &EigenRequest::block)
         .def_rw("max_basis", &EigenRequest::max_basis)
         .def_rw("max_iterations", &EigenRequest::max_iterations)
+        .def_rw("max_seconds", &EigenRequest::max_seconds)
         .def_rw("seed", &EigenRequest::seed)
         .def_rw("method", &EigenRequest::method)
         .def_rw("window", &EigenRequest::window, nb::arg().none())

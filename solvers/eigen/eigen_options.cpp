@@ -105,9 +105,13 @@ void check_options(const EigenOptions& options, std::int64_t rows) {
         refuse("max_basis = " + std::to_string(options.max_basis) + ", must be " +
                std::to_string(least) + " to " + std::to_string(max_pairs) + ", or 0");
     }
-    if (options.max_iterations < 1) {
-        refuse("max_iterations must be at least 1, but is " +
+    if (options.max_iterations < 0) {
+        refuse("max_iterations must be at least 1, or 0 for no limit, but is " +
                std::to_string(options.max_iterations));
+    }
+    if (!(options.max_seconds >= 0 && std::isfinite(options.max_seconds))) {
+        refuse("max_seconds must be a positive number, or 0 for no limit, but is " +
+               number_text(options.max_seconds, 4));
     }
 }
 

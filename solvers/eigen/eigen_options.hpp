@@ -68,8 +68,14 @@ struct EigenOptions {
     /// what the scalar type can attain is raised to that value.
     double tol = 1e-10;
     /// Limit of EigenResult::iterations, which counts block products, but in lobpcg() iterations,
-    /// in window_filter() filters and in shift_invert() factorisations.
-    std::int64_t max_iterations = 10000;
+    /// in window_filter() filters and in shift_invert() factorisations. 0: the solve ends if it
+    /// stagnates. That is, neither has another pair converged nor the residual of the next ones
+    /// halved in the last 5000 iterations (filter: 50) and in the last third of all.
+    std::int64_t max_iterations = 0;
+    /// Limit of the seconds of a solve; 0: none. Then the solve ends after its current step (a
+    /// factorisation or a dense solve is one step), with EigenResult::interrupted. The clocks of
+    /// all ranks are read: one all-reduce of one number for each iteration.
+    double max_seconds = 0;
     /// Seed of the start block and of every random column. Equal seeds give equal results.
     std::uint64_t seed = 1;
     /// Columns of the search basis, at least k + 3 max(block, 2) or all rows; 0 lets the solver
@@ -98,8 +104,9 @@ std::int64_t least_basis(const EigenOptions& options, std::int64_t rows);
 /// The checks that all solvers share; `rows` is the dimension of the searched space. Throws
 /// InputError, identically on all ranks, for k < 1 or > rows or > max_pairs, block < 0 or > 64 or >
 /// rows, tol not between 0 and 1, max_basis below least_basis() or above max_pairs, max_iterations
-/// < 1, a target that is not finite, and a `which` other than smallest, largest and target. A
-/// window must be finite and in order; k, `which` and the target are then ignored.
+/// < 0, max_seconds < 0 or not finite, a target that is not finite, and a `which` other than
+/// smallest, largest and target. A window must be finite and in order; k, `which` and the target
+/// are then ignored.
 void check_options(const EigenOptions& options, std::int64_t rows);
 
 /// Residuals below this many units of round-off of ||A|| are rounding noise of the products.

@@ -45,6 +45,7 @@ void require_equal_options(const Comm& comm, const EigenProblem<T>& problem,
     all.add("block", options.block);
     all.add("tol", options.tol);
     all.add("max_iterations", options.max_iterations);
+    all.add("max_seconds", options.max_seconds);
     all.add("seed", options.seed);
     all.add("max_basis", options.max_basis);
     const Window window = options.window.value_or(Window{});

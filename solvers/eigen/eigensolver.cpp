@@ -85,6 +85,8 @@ constexpr std::int64_t patient_sweeps = 20;
 /// An iteration continues if a direct solve takes more than this many times the work that the
 /// iteration has done.
 constexpr double patient_work = 16;
+/// What a method that goes on has at least of max_seconds: its first step ends the solve.
+constexpr double least_seconds = 1e-3;
 /// A solve with up to this many multiply-adds is cheap: some 5 s on one core.
 constexpr double cheap_products = 5e9;
 /// With more rows than this the forecast of a factorisation itself takes seconds.
@@ -372,9 +374,11 @@ class AutomaticSolve {
         const MethodChoice first = choose_method(ctx_, problem_, options_);
         reason_ = first.reason;
         const bool limited =
-            first.hand_over_after > 0 && first.hand_over_after < options_.max_iterations;
+            first.hand_over_after > 0 &&
+            (options_.max_iterations == 0 || first.hand_over_after < options_.max_iterations);
         attempt(first.method, limited ? first.hand_over_after : options_.max_iterations);
-        const bool stops = result_.iterations >= options_.max_iterations;
+        const bool stops =
+            options_.max_iterations > 0 && result_.iterations >= options_.max_iterations;
         if (!refusal_.empty()) {
             replace_refused();
         } else if (!is_done() && first.method == Method::shift_invert && !stops) {
@@ -400,6 +404,9 @@ class AutomaticSolve {
     void attempt(Method method, std::int64_t most) {
         EigenOptions options = options_;
         options.max_iterations = most;
+        if (options.max_seconds > 0) {
+            options.max_seconds = std::max(options.max_seconds - result_.seconds, least_seconds);
+        }
         EigenProblem<T> problem = problem_;
         if (result_.vectors.width() > 0) {
             problem.start = std::as_const(result_).vectors.view();
@@ -477,10 +484,15 @@ class AutomaticSolve {
         if (const double spent = work_so_far(); direct > patient_work * spent) {
             const auto done = static_cast<double>(result_.iterations);
             const auto most = static_cast<double>(options_.max_iterations);
-            const double steps =
-                std::isfinite(direct) ? std::min(done + done * direct / spent, most / 2) : most;
-            if (steps > done) {
-                hand_over(iteration, static_cast<std::int64_t>(steps - done),
+            // 0: no limit of their number.
+            double steps = most;
+            if (std::isfinite(direct)) {
+                steps = std::min(done + done * direct / spent, 1e15);
+                steps = most > 0 ? std::min(steps, most / 2) : steps;
+            }
+            if (steps > done || steps == 0) {
+                hand_over(iteration,
+                          steps > 0 ? static_cast<std::int64_t>(std::ceil(steps - done)) : 0,
                           !limits.can_factorise       ? "a dense solve would take longer"
                           : std::isfinite(factorised) ? forecast.words() + ", would take longer"
                                                       : forecast.words_of_too_much());

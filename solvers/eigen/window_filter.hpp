@@ -15,16 +15,15 @@ namespace quiver {
 ///
 /// Bounds of the spectrum: a short Lanczos run. Density of states: Chebyshev moments of random
 /// columns estimate how many eigenvalues the window and its surroundings hold, with a standard
-/// error. Filter: p is the Chebyshev series, damped by Kaiser's window, of the indicator function of
-/// the window. p is 1/2 at the ends of the window and falls, over a step beside it, to a hundredth
-/// of the square root of the tolerance. A wider step needs a lower degree, but more columns; the
-/// step is chosen by the cost of both.
-/// Search: X <- p(A) X with as many columns as eigenvalues are expected
-/// in the window and the steps, then Rayleigh-Ritz, until all
-/// pairs in the window have converged; if convergence is slow, X is widened. Verify: fresh random
-/// columns, orthogonal to the pairs found and to guard vectors beside the window, are filtered,
-/// too. A missing eigenvector would keep its component in these columns. If all filtered columns
-/// are shorter than 1/20 (times the smallest value of p in the window), no eigenvector is missing,
+/// error. Filter: p is the Chebyshev series, damped by Kaiser's window, of the indicator function
+/// of the window. p is 1/2 at the ends of the window and falls, over a step beside it, to a
+/// hundredth of the square root of the tolerance. A wider step needs a lower degree, but more
+/// columns; the step is chosen by the cost of both. Search: X <- p(A) X with as many columns as
+/// eigenvalues are expected in the window and the steps, then Rayleigh-Ritz, until all pairs in the
+/// window have converged; if convergence is slow, X is widened. Verify: fresh random columns,
+/// orthogonal to the pairs found and to guard vectors beside the window, are filtered, too. A
+/// missing eigenvector would keep its component in these columns. If all filtered columns are
+/// shorter than 1/20 (times the smallest value of p in the window), no eigenvector is missing,
 /// except with a probability that docs/solvers.md bounds.
 ///
 /// `iterations` and max_iterations count applications of the filter. One application takes as many

@@ -232,7 +232,9 @@ TYPED_TEST(BlockLanczosTest, ImpossibleOptionsAreInputErrors) {
     refuses([](EigenOptions& o) { o.tol = 1; });
     refuses([](EigenOptions& o) { o.k = 2000000000; });
     refuses([](EigenOptions& o) { o.tol = std::numeric_limits<double>::quiet_NaN(); });
-    refuses([](EigenOptions& o) { o.max_iterations = 0; });
+    refuses([](EigenOptions& o) { o.max_iterations = -1; });
+    refuses([](EigenOptions& o) { o.max_seconds = -1; });
+    refuses([](EigenOptions& o) { o.max_seconds = std::numeric_limits<double>::infinity(); });
 }
 
 /// Products with A. If `nan`, the third product has NaN in a column.

@@ -3,8 +3,13 @@
 // one solver verified by another.
 #include "solvers/eigen/eigensolver.hpp"
 
+#include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <complex>
+#include <functional>
 #include <stdexcept>
+#include <thread>
 #include <utility>
 
 #include <gtest/gtest.h>
@@ -12,6 +17,7 @@
 #include "blockvec/error.hpp"
 #include "kernels/random.hpp"
 #include "solvers/eigen/search/verification.hpp"
+#include "solvers/eigen/search/verified_search.hpp"
 #include "tests/support/eigen_checks.hpp"
 #include "tests/support/problems.hpp"
 #include "tests/support/test_context.hpp"
@@ -255,8 +261,10 @@ TEST(Eigensolver, OptionsThatDifferOverTheRanksAreNamed) {
            [](EigenOptions& o) { o.seed = ~std::uint64_t{0}; });
     expect("disagree on target: smallest -0.5, largest 0",
            [](EigenOptions& o) { o.target = -0.5; });
-    expect("disagree on max_iterations: smallest 9000, largest 10000",
+    expect("disagree on max_iterations: smallest 0, largest 9000",
            [](EigenOptions& o) { o.max_iterations = 9000; });
+    expect("disagree on max_seconds: smallest 0, largest 1.5",
+           [](EigenOptions& o) { o.max_seconds = 1.5; });
     expect("disagree on max_basis: smallest 0, largest 30",
            [](EigenOptions& o) { o.max_basis = 30; });
     expect_disagreement("disagree on method: smallest lanczos, largest lobpcg", Method::lanczos,
@@ -274,6 +282,89 @@ TEST(Eigensolver, OptionsThatDifferOverTheRanksAreNamed) {
     window.window = Window{0, 1};
     expect_disagreement("disagree on window (whether it is given): smallest no, largest yes",
                         Method::filter, [&](EigenOptions& o, Problem&, Start&) { o = window; });
+}
+
+/// A search that finds nothing: `progress` gives the number of pairs and the residual of each step.
+class Idle final : public VerifiedSearch<double> {
+  public:
+    using Progress = std::function<std::pair<int, double>(std::int64_t)>;
+    Idle(Context& ctx, const EigenProblem<double>& problem, const EigenOptions& options,
+         Method method, Progress progress)
+        : VerifiedSearch(ctx, problem, options, {method, "steps"}),
+          progress_(std::move(progress)) {}
+
+  private:
+    void begin() override {}
+    bool found() override { return false; }
+    void extend() override {
+        const auto [pairs, residual] = progress_(++steps_);
+        report(pairs, residual, "search");
+    }
+    int give_up() override { return 0; }
+    std::vector<RitzPair> pairs() override { return {}; }
+    void extract(const std::vector<int>& /*order*/, BlockView<double> /*y*/) override {}
+    void refine_pairs() override {}
+    bool search_again() override { return false; }
+    void begin_complement() override {}
+    ComplementVerdict complement() override { return ComplementVerdict::outside; }
+    void extend_complement() override {}
+    void save(SolverState<double>& /*state*/) override {}
+    void restore(const SavedState<double>& /*state*/) override {}
+    std::int64_t iterations() const override { return steps_; }
+    void describe(EigenResult<double>& /*result*/) const override {}
+    double norm() const override { return 1; }
+
+    Progress progress_;
+    std::int64_t steps_ = 0;
+};
+
+TEST(VerifiedSearch, WithoutALimitItEndsWithoutProgress) {
+    Context ctx = test::make_context();
+    SparseMatrix<double> a = test::laplace3d<double>(ctx, 9, 1, 1);
+    const EigenProblem<double> problem{a};
+    const auto steps = [&](const Idle::Progress& progress, Method method = Method::lanczos,
+                           std::int64_t most = 0) {
+        EigenOptions options = smallest(4, method);
+        options.max_iterations = most;
+        const auto result = Idle(ctx, problem, options, method, progress).run();
+        EXPECT_FALSE(result.converged);
+        EXPECT_FALSE(result.interrupted);
+        EXPECT_EQ(result.message.find("without progress") == std::string::npos, most > 0)
+            << result.message;
+        return result.iterations;
+    };
+    const auto still = [](std::int64_t) { return std::pair(0, 0.1); };
+    EXPECT_EQ(steps(still), 5001);
+    EXPECT_EQ(steps(still, Method::filter), 51);
+    EXPECT_EQ(steps(still, Method::lanczos, 7), 7);
+    // Three pairs converge, one every 4900 steps; the residual grows meanwhile.
+    EXPECT_EQ(steps([](std::int64_t step) {
+                  return std::pair(static_cast<int>(std::min<std::int64_t>(3, step / 4900)),
+                                   static_cast<double>(step));
+              }),
+              14700 + 14700 / 2);
+    // The residual halves every 4000 steps, six times.
+    EXPECT_EQ(steps([](std::int64_t step) {
+                  return std::pair(0, std::exp2(-std::min<double>(6, std::floor(step / 4000.0))));
+              }),
+              24000 + 12000);
+    EXPECT_EQ(steps([](std::int64_t step) { return std::pair(0, 1 + 1.0 / double(step)); }), 5001);
+}
+
+TEST(VerifiedSearch, SecondsEndASolveOnAllRanks) {
+    Context ctx = test::make_context();
+    SparseMatrix<double> a = test::laplace3d<double>(ctx, 9, 1, 1);
+    EigenOptions options = smallest(4, Method::lanczos);
+    options.max_seconds = 0.05;
+    const auto result =
+        Idle(ctx, EigenProblem<double>{a}, options, Method::lanczos, [](std::int64_t) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            return std::pair(0, 0.1);
+        }).run();
+    EXPECT_TRUE(result.interrupted);
+    EXPECT_LE(result.iterations, 51);
+    EXPECT_NE(result.message.find("ended by the limit of 0.05 s after"), std::string::npos)
+        << result.message;
 }
 
 }  // namespace

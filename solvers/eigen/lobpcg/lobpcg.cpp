@@ -288,7 +288,12 @@ EigenResult<T> Lobpcg<T>::verify_by_lanczos(BlockView<const T> candidates, doubl
     EigenOptions options = this->options();
     options.block = 0;
     options.max_basis = 0;
-    options.max_iterations = std::max<std::int64_t>(1, options.max_iterations - iterations());
+    if (options.max_iterations > 0) {
+        options.max_iterations = std::max<std::int64_t>(1, options.max_iterations - iterations());
+    }
+    if (options.max_seconds > 0) {
+        options.max_seconds = std::max(options.max_seconds - this->monitor().seconds(), 1e-3);
+    }
     Checkpoint<T>* const outer = this->problem().checkpoint;
     AnnotatedCheckpoint<T> checkpoint(outer, this->numbers(), resumed_);
     EigenProblem<T> problem = this->problem();

@@ -100,11 +100,13 @@ class ReducedPencil {
             y = std::move(result.vectors);
             restore(std::as_const(y).view(), result);
             worst = judge_pairs(result);
-            options.max_iterations = options_.max_iterations - iterations;
             if (!result.converged || worst <= asked_ || options.tol <= least ||
-                solves == most_solves || options.max_iterations < 1) {
+                solves == most_solves ||
+                (options_.max_iterations > 0 && iterations >= options_.max_iterations)) {
                 break;
             }
+            options.max_iterations =
+                std::max<std::int64_t>(0, options_.max_iterations - iterations);
             options.tol = std::max(least, options.tol * asked_ / (2 * worst));
             ctx_.emit(FallbackEvent{std::string(to_string(method_)) +
                                     ": a residual of the pencil is " +

@@ -15,19 +15,22 @@ bool IterationMonitor::report(std::int64_t iteration, int converged, double resi
     const IterationEvent event{solver_, iteration, converged, wanted, residual, seconds(), stage};
     ctx_.emit(event);
     reported_ = event.seconds;
-    if (!options_.keep_going && clock_ == nullptr) {
+    if (!asks()) {
         return true;
     }
     // The largest answer of all ranks counts.
     constexpr std::int64_t go_on = 0;
     constexpr std::int64_t save = 1;
-    constexpr std::int64_t stop = 2;
-    constexpr std::int64_t threw = 3;
+    constexpr std::int64_t expire = 2;
+    constexpr std::int64_t stop = 3;
+    constexpr std::int64_t threw = 4;
     std::int64_t answer = go_on;
     std::exception_ptr thrown;
     try {
         if (options_.keep_going && !options_.keep_going(event)) {
             answer = stop;
+        } else if (options_.max_seconds > 0 && event.seconds >= options_.max_seconds) {
+            answer = expire;
         } else if (clock_ != nullptr && clock_->due()) {
             answer = save;
         }
@@ -46,13 +49,14 @@ bool IterationMonitor::report(std::int64_t iteration, int converged, double resi
         throw error;
     }
     save_wanted_ = save_wanted_ || answer == save;
-    interrupted_ = interrupted_ || answer == stop;
+    late_ = late_ || answer == expire;
+    interrupted_ = late_ || interrupted_ || answer == stop;
     return !interrupted_;
 }
 
 bool IterationMonitor::report_within(std::int64_t iteration, int converged, double residual,
                                      const char* stage) {
-    if (!options_.keep_going && clock_ == nullptr) {
+    if (!asks()) {
         return true;
     }
     constexpr double patience_seconds = 0.5;

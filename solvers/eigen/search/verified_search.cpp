@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "blockvec/number_text.hpp"
 #include "blockvec/scalar_list.hpp"
 
 namespace quiver {
@@ -185,9 +186,33 @@ void VerifiedSearch<T>::restore_all(const SavedState<T>& state) {
 }
 
 template <class T>
+void VerifiedSearch<T>::note_progress(int converged, double residual, const std::string& stage) {
+    if (stage != stage_ || converged > converged_ || residual <= residual_ / 2) {
+        progress_at_ = iterations();
+        stage_ = stage;
+        converged_ = std::max(converged_, converged);
+        residual_ = residual;
+    }
+}
+
+template <class T>
+bool VerifiedSearch<T>::stagnates() const {
+    const std::int64_t patience = description_.method == Method::filter ? 50 : 5000;
+    return iterations() - progress_at_ >= std::max(patience, progress_at_ / 2);
+}
+
+template <class T>
 std::string VerifiedSearch<T>::stopped() const {
-    return (interrupted() ? "interrupted after " : "stopped after ") +
-           std::to_string(iterations()) + " " + description_.unit;
+    const std::string steps = std::to_string(iterations()) + " " + description_.unit;
+    if (monitor_.late()) {
+        return "ended by the limit of " + number_text(options_.max_seconds, 4) + " s after " +
+               steps;
+    }
+    if (!interrupted() && !stopped_ && options_.max_iterations == 0) {
+        return "stopped after " + steps + ", the last " +
+               std::to_string(iterations() - progress_at_) + " without progress,";
+    }
+    return (interrupted() ? "interrupted after " : "stopped after ") + steps;
 }
 
 template <class T>

@@ -158,7 +158,9 @@ class VerifiedSearch {
 
     bool interrupted() const { return monitor_.interrupted(); }
     bool must_stop() const {
-        return stopped_ || monitor_.interrupted() || iterations() >= options_.max_iterations;
+        return stopped_ || monitor_.interrupted() ||
+               (options_.max_iterations > 0 ? iterations() >= options_.max_iterations
+                                            : stagnates());
     }
     /// Ends the solve at the next step, as if it were out of iterations.
     void stop() { stopped_ = true; }
@@ -170,6 +172,7 @@ class VerifiedSearch {
 
     /// Reports an iteration; `residual` is relative. False once a callback has asked to stop.
     bool report(int converged, double residual, const char* stage) {
+        note_progress(converged, residual, stage);
         return monitor_.report(iterations(), converged, residual, stage);
     }
     IterationMonitor& monitor() { return monitor_; }
@@ -183,6 +186,8 @@ class VerifiedSearch {
     void restore_all(const SavedState<T>& state);
     void visit_all(const StateVisit<T>& visit);
     void save_if_asked();
+    void note_progress(int converged, double residual, const std::string& stage);
+    bool stagnates() const;
     std::string stopped() const;
     std::size_t wanted(const std::vector<RitzPair>& pairs) const;
     double relative_residual(const RitzPair& pair) const;
@@ -206,6 +211,11 @@ class VerifiedSearch {
     bool verified_ = false;
     bool stopped_ = false;
     std::string message_;
+    /// The last progress: its iteration, stage, number of pairs and residual.
+    std::int64_t progress_at_ = 0;
+    std::string stage_;
+    int converged_ = 0;
+    double residual_ = 0;
 };
 
 /// Solves by the method `Search<T>`, whose constructor gets the arguments, and audits a protected

@@ -217,7 +217,9 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
             options.resolution = rounding() * pencil_->norm() / pencil_->norm_b();
         }
         options.seed = this->options().seed;
-        options.most_factorisations = this->options().max_iterations;
+        if (this->options().max_iterations > 0) {
+            options.most_factorisations = this->options().max_iterations;
+        }
         options.keep_going = [this](const SlicerProgress& progress) {
             reporting_ = true;
             send({Step::Kind::progress, 0, progress});
