@@ -161,6 +161,10 @@ void check_options(const EigsOptions& options) {
     if (solver.max_iterations < 1) {
         throw InputError(fmt::format("--max-iterations {}: at least 1", solver.max_iterations));
     }
+    if (solver.inner == InnerSolver::cg && solver.which == Which::target) {
+        throw InputError(
+            "--inner cg: the correction equations of a target are indefinite; use minres or gmres");
+    }
     const Method method = solver.method;
     const bool factors_mass =
         method == Method::lanczos || method == Method::chebyshev || method == Method::filter;
