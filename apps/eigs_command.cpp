@@ -127,6 +127,17 @@ void add_solver(CLI::App& eigs, EigsOptions& options) {
         ->check(CLI::IsMember(
             {"auto", "lanczos", "chebyshev", "lobpcg", "jd", "filter", "dense", "shift-invert"}))
         ->capture_default_str();
+    eigs.add_option_function<std::string>(
+            "--inner",
+            [&solver](const std::string& text) {
+                for (const InnerSolver inner :
+                     {InnerSolver::minres, InnerSolver::cg, InnerSolver::gmres}) {
+                    solver.inner = text == to_string(inner) ? inner : solver.inner;
+                }
+            },
+            "Solver of the correction equations of jd; cg: only at an end")
+        ->check(CLI::IsMember({"minres", "cg", "gmres"}))
+        ->default_str("minres");
     eigs.add_option("--precond", options.preconditioner,
                     "PRECONDITIONER of lobpcg and jd, see below")
         ->capture_default_str();

@@ -166,6 +166,10 @@ void check_options(const EigsOptions& options) {
         throw InputError(fmt::format("--max-seconds {}: a number of seconds, or 0 for no limit",
                                      solver.max_seconds));
     }
+    if (solver.inner == InnerSolver::cg && solver.which == Which::target) {
+        throw InputError(
+            "--inner cg: the correction equations of a target are indefinite; use minres or gmres");
+    }
     const Method method = solver.method;
     const bool factors_mass =
         method == Method::lanczos || method == Method::chebyshev || method == Method::filter;

@@ -24,6 +24,7 @@ module quiver
     integer(c_int32_t), parameter, public :: QUIVER_EIGEN_AUTO = 0, QUIVER_LANCZOS = 1, QUIVER_CHEBYSHEV = 2, &
         QUIVER_LOBPCG = 3, QUIVER_FILTER = 4, QUIVER_JACOBI_DAVIDSON = 5, &
         QUIVER_DENSE = 6, QUIVER_SHIFT_INVERT = 7
+    integer(c_int32_t), parameter, public :: QUIVER_INNER_MINRES = 0, QUIVER_INNER_CG = 1, QUIVER_INNER_GMRES = 2
     integer(c_int32_t), parameter, public :: QUIVER_ABFT_OFF = 0, QUIVER_ABFT_DETECT = 1, QUIVER_ABFT_CORRECT = 2
     integer(c_int32_t), parameter, public :: QUIVER_CG = 0, QUIVER_MINRES = 1, QUIVER_GMRES = 2, QUIVER_BICGSTAB = 3
 
@@ -85,6 +86,7 @@ module quiver
         type(c_funptr) :: progress = c_null_funptr
         type(c_ptr) :: progress_user = c_null_ptr
         real(c_double) :: max_seconds = 0
+        integer(c_int32_t) :: inner = QUIVER_INNER_MINRES
     end type
     type, bind(C), public :: quiver_eigen_info
         integer(c_size_t) :: struct_size = 0

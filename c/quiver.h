@@ -204,6 +204,9 @@ enum {
     QUIVER_DENSE = 6,
     QUIVER_SHIFT_INVERT = 7
 };
+/// The solver of the correction equations of QUIVER_JACOBI_DAVIDSON. cg: only at an end of the
+/// spectrum. gmres: for a preconditioner that is not positive definite.
+enum { QUIVER_INNER_MINRES = 0, QUIVER_INNER_CG = 1, QUIVER_INNER_GMRES = 2 };
 /// Checksums against silent faults, for matrices: none, to find faults, to find and repair them
 /// (docs/abft.md).
 enum { QUIVER_ABFT_OFF = 0, QUIVER_ABFT_DETECT = 1, QUIVER_ABFT_CORRECT = 2 };
@@ -269,6 +272,8 @@ typedef struct quiver_eigen_options {
     /// Ends the solve after this time, with QUIVER_NOT_CONVERGED and the pairs found so far; 0: no
     /// limit.
     double max_seconds;
+    /// QUIVER_INNER_MINRES, ...
+    int32_t inner;
 } quiver_eigen_options;
 
 /// The outcome of an eigensolve. The pointers belong to the result handle.

@@ -36,6 +36,11 @@ Cholesky<T> cholesky(const SmallMatrix<T>& a);
 template <Scalar T>
 SmallMatrix<T> inverse_of_upper(const SmallMatrix<T>& r);
 
+/// The inverse of any square matrix, by Gaussian elimination with partial pivoting; infinite or NaN
+/// if a pivot is 0.
+template <Scalar T>
+SmallMatrix<T> inverse_of(const SmallMatrix<T>& a);
+
 /// An orthonormal basis, a.rows() x rank, of the span of A's columns. Ignores columns of length <=
 /// `least` and columns that depend on the others to sqrt(eps) of their length.
 template <Scalar T>

@@ -53,6 +53,16 @@ SmallMatrix<T> inverse_of_upper(const SmallMatrix<T>& r) {
 }
 
 template <Scalar T>
+SmallMatrix<T> inverse_of(const SmallMatrix<T>& a) {
+    using Matrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic>;
+    SmallMatrix<T> result(a.rows(), a.rows());
+    if (a.rows() > 0) {
+        as_eigen(result.view()) = Matrix(as_eigen(a.view())).partialPivLu().inverse();
+    }
+    return result;
+}
+
+template <Scalar T>
 SmallMatrix<T> orthonormal_columns(const SmallMatrix<T>& a, real_t<T> least) {
     using Wide = std::conditional_t<is_complex_v<T>, std::complex<double>, double>;
     using Matrix = Eigen::Matrix<Wide, Eigen::Dynamic, Eigen::Dynamic>;
@@ -89,6 +99,7 @@ SmallMatrix<T> product(const SmallMatrix<T>& a, const SmallMatrix<T>& b) {
     template HermitianEigen<T> hermitian_eigen(const SmallMatrix<T>&);             \
     template Cholesky<T> cholesky(const SmallMatrix<T>&);                          \
     template SmallMatrix<T> inverse_of_upper(const SmallMatrix<T>&);               \
+    template SmallMatrix<T> inverse_of(const SmallMatrix<T>&);                     \
     template SmallMatrix<T> orthonormal_columns(const SmallMatrix<T>&, real_t<T>); \
     template SmallMatrix<T> product(const SmallMatrix<T>&, const SmallMatrix<T>&);
 

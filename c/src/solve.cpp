@@ -48,6 +48,9 @@ static_assert(static_cast<int>(Method::automatic) == QUIVER_EIGEN_AUTO &&
               static_cast<int>(Method::jacobi_davidson) == QUIVER_JACOBI_DAVIDSON &&
               static_cast<int>(Method::dense) == QUIVER_DENSE &&
               static_cast<int>(Method::shift_invert) == QUIVER_SHIFT_INVERT);
+static_assert(static_cast<int>(InnerSolver::minres) == QUIVER_INNER_MINRES &&
+              static_cast<int>(InnerSolver::cg) == QUIVER_INNER_CG &&
+              static_cast<int>(InnerSolver::gmres) == QUIVER_INNER_GMRES);
 static_assert(static_cast<int>(AbftMode::off) == QUIVER_ABFT_OFF &&
               static_cast<int>(AbftMode::detect) == QUIVER_ABFT_DETECT &&
               static_cast<int>(AbftMode::correct) == QUIVER_ABFT_CORRECT);
@@ -72,6 +75,7 @@ EigenOptions eigen_options(const quiver_eigen_options& given) {
     options.max_seconds = given.max_seconds;
     options.seed = or_default(given.seed, options.seed);
     options.method = enumerator<Method>(given.method, 8, "method");
+    options.inner = enumerator<InnerSolver>(given.inner, 3, "inner");
     options.block = given.block;
     options.max_basis = given.max_basis;
     if (given.use_window != 0) {

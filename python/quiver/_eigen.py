@@ -144,7 +144,7 @@ class _Problem:
 def eigsh(A: Any, k: int = 6, M: Any = None, sigma: float | None = None, which: str = "LM",
           v0: Any = None, ncv: int | None = None, maxiter: int | None = None, tol: float = 0,
           return_eigenvectors: bool = True, Minv: Any = None, OPinv: Any = None,
-          mode: str = "normal", *, method: str = "auto", block: int = 0,
+          mode: str = "normal", *, method: str = "auto", block: int = 0, inner: str = "minres",
           preconditioner: Any = None, constraints: Any = None,
           window: tuple[float, float] | None = None, max_seconds: float = 0, abft: str = "off",
           comm: Any = None, device: Any = None, stream: Any = None,
@@ -198,6 +198,9 @@ def eigsh(A: Any, k: int = 6, M: Any = None, sigma: float | None = None, which: 
         stalls. 'shift-invert' factorises a sparse A.
     block : int
         Columns that a step multiplies at once; 0 lets the solver choose.
+    inner : {'minres', 'cg', 'gmres'}
+        The solver of the correction equations of 'jd'. 'cg' is for ends of the spectrum, 'gmres'
+        for a preconditioner that is not positive definite.
     preconditioner : str, matrix, operator or callable, optional
         An approximation of the inverse of A (of A - sigma M), positive definite; for a sparse A
         also a name: 'jacobi', 'block-jacobi', 'chebyshev', 'ic', 'ilu', 'ldlt', with options as in
@@ -279,12 +282,13 @@ def eigsh(A: Any, k: int = 6, M: Any = None, sigma: float | None = None, which: 
         return _buckling(A, k, M, sigma, which, return_eigenvectors, full_output, OPinv,
                          preconditioner,
                          dict(v0=v0, ncv=ncv, maxiter=maxiter, max_seconds=max_seconds, tol=tol,
-                              method=method, block=block, constraints=constraints, abft=abft,
-                              comm=comm, device=device, stream=stream, callback=callback,
+                              method=method, block=block, inner=inner, constraints=constraints,
+                              abft=abft, comm=comm, device=device, stream=stream, callback=callback,
                               on_unverified=on_unverified))
     char = problem_scalar(A, M, v0 if shape_of(A) is None else None)
     request = _core.EigenRequest()
     request.method, request.block, request.abft = method, block, abft
+    request.inner = inner
     request.tol = float(tol) if tol > 0 else float(np.finfo(char).eps)
     request.window = None if window is None else (float(window[0]), float(window[1]))
     request.max_seconds = float(max_seconds)

@@ -63,6 +63,7 @@ struct EigenRequest {
     double max_seconds = 0;
     std::uint64_t seed = 1;
     std::string method = "auto";
+    std::string inner = "minres";
     std::optional<std::tuple<double, double>> window;
     std::string abft = "off";
     bool check_hermitian = true;
@@ -97,6 +98,8 @@ EigenOptions options_of(const EigenRequest& request) {
         parse("method", request.method,
               {Method::automatic, Method::lanczos, Method::chebyshev, Method::lobpcg,
                Method::filter, Method::jacobi_davidson, Method::dense, Method::shift_invert});
+    options.inner =
+        parse("inner", request.inner, {InnerSolver::minres, InnerSolver::cg, InnerSolver::gmres});
     if (request.window) {
         options.window = Window{std::get<0>(*request.window), std::get<1>(*request.window)};
     }
@@ -177,6 +180,7 @@ void bind_eigen(nb::module_& module) {
         .def_rw("max_seconds", &EigenRequest::max_seconds)
         .def_rw("seed", &EigenRequest::seed)
         .def_rw("method", &EigenRequest::method)
+        .def_rw("inner", &EigenRequest::inner)
         .def_rw("window", &EigenRequest::window, nb::arg().none())
         .def_rw("abft", &EigenRequest::abft)
         .def_rw("check_hermitian", &EigenRequest::check_hermitian);

@@ -48,6 +48,17 @@ const char* to_string(Which which) {
     }
 }
 
+const char* to_string(InnerSolver inner) {
+    switch (inner) {
+        case InnerSolver::cg:
+            return "cg";
+        case InnerSolver::gmres:
+            return "gmres";
+        default:
+            return "minres";
+    }
+}
+
 int step_width(const EigenOptions& options) {
     return options.block > 0 ? options.block : std::min(4, options.k);
 }
@@ -99,6 +110,11 @@ void check_options(const EigenOptions& options, std::int64_t rows) {
     }
     if (options.which == Which::target && !std::isfinite(options.target)) {
         refuse("the target is not a finite number");
+    }
+    if (options.which == Which::target && options.inner == InnerSolver::cg) {
+        refuse(
+            "inner = cg: for a target the correction equations are indefinite; use minres or "
+            "gmres");
     }
     const std::int64_t least = least_basis(options, rows);
     if (options.max_basis != 0 && (options.max_basis < least || options.max_basis > max_pairs)) {

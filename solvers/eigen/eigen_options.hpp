@@ -46,6 +46,13 @@ enum class Method : std::uint8_t {
 /// "auto", "lanczos", "chebyshev", "lobpcg", "filter", "jd", "dense", "shift-invert".
 const char* to_string(Method method);
 
+/// The solver of the correction equations of jacobi_davidson(). cg: only at an end of the spectrum.
+/// gmres: for a preconditioner that is not Hermitian positive definite.
+enum class InnerSolver : std::uint8_t { minres, cg, gmres };
+
+/// "minres", "cg", "gmres".
+const char* to_string(InnerSolver inner);
+
 /// Upper limits: columns of a block; eigenpairs or columns of a basis.
 constexpr int max_block_width = 64;
 constexpr int max_pairs = 1 << 20;
@@ -87,6 +94,8 @@ struct EigenOptions {
     std::optional<Window> window = {};
     /// The algorithm that eigensolve() runs.
     Method method = Method::automatic;
+    /// Used by jacobi_davidson() without EigenProblem::inverse; other methods ignore it.
+    InnerSolver inner = InnerSolver::minres;
     /// Called after each iteration; if it returns false, the solver ends regularly and returns the
     /// pairs found so far. Must be set on all ranks or on none; the return values may differ
     /// between ranks: one all-reduce of one number makes the ranks agree.
@@ -104,9 +113,9 @@ std::int64_t least_basis(const EigenOptions& options, std::int64_t rows);
 /// The checks that all solvers share; `rows` is the dimension of the searched space. Throws
 /// InputError, identically on all ranks, for k < 1 or > rows or > max_pairs, block < 0 or > 64 or >
 /// rows, tol not between 0 and 1, max_basis below least_basis() or above max_pairs, max_iterations
-/// < 0, max_seconds < 0 or not finite, a target that is not finite, and a `which` other than
-/// smallest, largest and target. A window must be finite and in order; k, `which` and the target
-/// are then ignored.
+/// < 0, max_seconds < 0 or not finite, a target that is not finite, inner == cg with a target (the
+/// correction equations are indefinite), and a `which` other than smallest, largest and target. A
+/// window must be finite and in order; k, `which` and the target are then ignored.
 void check_options(const EigenOptions& options, std::int64_t rows);
 
 /// Residuals below this many units of round-off of ||A|| are rounding noise of the products.

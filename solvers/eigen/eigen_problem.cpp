@@ -40,6 +40,8 @@ void require_equal_options(const Comm& comm, const EigenProblem<T>& problem,
                    [](int method) { return to_string(static_cast<Method>(method)); });
     all.add_choice("which", static_cast<int>(options.which),
                    [](int which) { return to_string(static_cast<Which>(which)); });
+    all.add_choice("inner", static_cast<int>(options.inner),
+                   [](int inner) { return to_string(static_cast<InnerSolver>(inner)); });
     all.add("k", options.k);
     all.add("target", options.target);
     all.add("block", options.block);

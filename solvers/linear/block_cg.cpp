@@ -113,9 +113,11 @@ class ConjugateGradients {
                    problem.preconditioner == nullptr ? 2 : 3, 0,
                    1 / std::sqrt(static_cast<double>(
                            epsilon_v<T>))),  // the residual may grow by sqrt(cond)
+          explains_(options.fresh_residuals),
           shared_(options.share_search_space && have_one_value(problem.shift)),
           state_(static_cast<std::size_t>(x.cols)),
           residuals_(static_cast<std::size_t>(x.cols)),
+          steps_(static_cast<std::size_t>(x.cols)),
           dot_(static_cast<std::size_t>(x.cols)) {
         require_real_shift("cg", problem.shift);
     }
@@ -133,7 +135,9 @@ class ConjugateGradients {
                 separate_cycle();
             }
         });
-        explain_failure(result);
+        if (explains_) {
+            explain_failure(result);
+        }
         return result;
     }
 
@@ -143,6 +147,7 @@ class ConjugateGradients {
         double imaginary = 0;  // of r^H M r
         double alpha = 0;
         double beta = 0;
+        double bx = 0;
     };
 
     /// Removes the columns that leave; false if none is left.
@@ -243,8 +248,10 @@ class ConjugateGradients {
             columns_.update(columns_.block(product_block), columns_.r(), [&](int j) {
                 return std::pair(-state_[static_cast<std::size_t>(j)].alpha, 1.0);
             });
+            const std::span<LinearStep> steps =
+                columns_.wants_steps() ? measure_x() : std::span<LinearStep>();
             correct_residual(false);
-            columns_.end_step(std::span<const double>(residuals_.data(), state_.size()));
+            columns_.end_step(std::span<const double>(residuals_.data(), state_.size()), steps);
             require_positive_m();
             if (!(with_m ? drop_leaving({residual, search, corrected})
                          : drop_leaving({residual, search}))) {
@@ -254,6 +261,17 @@ class ConjugateGradients {
                 return std::pair(1.0, state_[static_cast<std::size_t>(j)].beta);
             });
         }
+    }
+
+    /// b^H x, a sum over steps because b^H p = r^H M r, and ||x||^2; x^H r = 0.
+    std::span<LinearStep> measure_x() {
+        const std::span<LinearStep> steps(steps_.data(), state_.size());
+        columns_.take_lengths(steps);
+        for (std::size_t j = 0; j < state_.size(); ++j) {
+            steps[j].bx = state_[j].bx += state_[j].alpha * state_[j].rz;
+            steps[j].xr = 0;
+        }
+        return steps;
     }
 
     /// Makes the columns of block `residual` orthonormal, fewer if they are dependent; returns the
@@ -435,11 +453,14 @@ class ConjugateGradients {
 
     Context& ctx_;
     LinearColumns<T> columns_;
+    /// Inner solvers do not pay for the search of causes.
+    bool explains_;
     bool shared_;
     /// True if the messages of failed columns name an M that is not Hermitian.
     bool explained_ = false;
     std::vector<Column> state_;
     std::vector<double> residuals_;
+    std::vector<LinearStep> steps_;
     std::vector<T> dot_;
 };
 

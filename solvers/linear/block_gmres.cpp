@@ -48,6 +48,24 @@ class HessenbergColumn {
     /// Element i of the next column, before its rotations; i = 0 .. size().
     Wide& entry(int i) { return at(i, size_); }
 
+    /// Sets b^H x, x^H r and ||x||^2 of the solution after all steps, for a basis that starts with
+    /// b / ||b||. The residual is V Q^H e right_k, with the unit vector e and the rotations Q.
+    void measure(LinearStep& step) {
+        const double length = substitute(size_);
+        step.xx = length * length;
+        step.bx = left_[0] * real_part(solution_[0]);
+        step.xr = 0;
+        Wide below = right_[static_cast<std::size_t>(size_)];
+        for (int i = size_ - 1; i >= 0; --i) {
+            const auto s = static_cast<std::size_t>(i);
+            // Element i + 1 is complete only after rotation i, which leaves 0 times it in place.
+            step.xr +=
+                i + 1 < size_ ? real_part(conjugate(solution_[s + 1]) * cosine_[s] * below) : 0;
+            below = -sine_[s] * below;
+        }
+        step.xr += real_part(conjugate(solution_[0]) * below);
+    }
+
     /// Appends the next column, with `below` under the diagonal. Returns false if the triangular
     /// matrix would be singular; the result of solve() then does not change.
     bool add(double below, double eps) {
@@ -148,6 +166,7 @@ class GeneralisedMinimalResiduals {
           state_(static_cast<std::size_t>(x.cols), HessenbergColumn<Wide>(steps_)),
           largest_(static_cast<std::size_t>(x.cols)),
           residuals_(static_cast<std::size_t>(x.cols)),
+          measured_(static_cast<std::size_t>(x.cols)),
           length_(static_cast<std::size_t>(x.cols)),
           sums_(static_cast<std::size_t>(x.cols) * static_cast<std::size_t>(steps_ + 1)),
           solution_(static_cast<std::size_t>(steps_)) {}
@@ -204,7 +223,8 @@ class GeneralisedMinimalResiduals {
                 residuals_[static_cast<std::size_t>(j)] = state(j).residual();
             }
             columns_.end_step(
-                std::span<const double>(residuals_.data(), static_cast<std::size_t>(n)));
+                std::span<const double>(residuals_.data(), static_cast<std::size_t>(n)),
+                columns_.wants_steps() && !with_m_ ? measure_x() : std::span<LinearStep>());
             int left = 0;
             for (int j = 0; j < n; ++j) {
                 left += columns_.leaves(j) ? 0 : 1;
@@ -294,6 +314,15 @@ class GeneralisedMinimalResiduals {
         }
     }
 
+    std::span<LinearStep> measure_x() {
+        for (int j = 0; j < columns_.width(); ++j) {
+            if (!columns_.leaves(j)) {
+                state(j).measure(measured_[static_cast<std::size_t>(j)]);
+            }
+        }
+        return {measured_.data(), static_cast<std::size_t>(columns_.width())};
+    }
+
     /// Scales block `source` to unit columns and stores them as basis vector k of each column.
     void append(int source, int k) {
         const BlockView<T> v = columns_.block(source);
@@ -336,6 +365,7 @@ class GeneralisedMinimalResiduals {
     std::vector<HessenbergColumn<Wide>> state_;
     std::vector<double> largest_;
     std::vector<double> residuals_;
+    std::vector<LinearStep> measured_;
     std::vector<double> length_;
     std::vector<T> square_;
     std::vector<T> sums_;

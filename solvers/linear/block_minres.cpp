@@ -38,6 +38,7 @@ class MinimalResiduals {
           residuals_(static_cast<std::size_t>(x.cols)),
           lengths_(static_cast<std::size_t>(x.cols)),
           norm_(static_cast<std::size_t>(x.cols)),
+          steps_(static_cast<std::size_t>(x.cols)),
           dot_(static_cast<std::size_t>(x.cols)) {
         require_real_shift("minres", problem.shift);
     }
@@ -59,6 +60,9 @@ class MinimalResiduals {
         double eta_before = 0;
         /// Estimate of the residual that rounding errors in x have added.
         double rounding = 0;
+        // b^H w and w^H r of the last two directions w, r before the step of w; wr_old is
+        // multiplied by s^2 of its step. b^H x and x^H r.
+        double bw_old = 0, bw = 0, wr_old = 0, wr = 0, bx = 0, xr = 0;
         // v^H v, r^H v and r^H r of the new Lanczos vector v and the residual r before the step.
         double vv = 0, rv = 0, rr = 0;
     };
@@ -142,7 +146,8 @@ class MinimalResiduals {
                 }
             }
             correct();
-            columns_.end_step(std::span<const double>(residuals_.data(), state_.size()));
+            columns_.end_step(std::span<const double>(residuals_.data(), state_.size()),
+                              columns_.wants_steps() ? measure_x() : std::span<LinearStep>());
             if (!drop_leaving()) {
                 return;
             }
@@ -280,6 +285,29 @@ class MinimalResiduals {
         columns_.update(columns_.block(product_block), columns_.block(true_residual), factors);
     }
 
+    /// b^H x and x^H r, which follow from b^H z = 0 for all Lanczos vectors z
+    /// but the first, v^H z' = 0 for v and z' of different steps, and the recurrences of w and r.
+    std::span<LinearStep> measure_x() {
+        const std::span<LinearStep> steps(steps_.data(), state_.size());
+        columns_.take_lengths(steps);
+        for (int j = 0; j < columns_.width(); ++j) {
+            Column& at = state(j);
+            const double s2 = at.s * at.s;
+            const double bz = at.first_step ? at.gamma : 0;
+            const double bw = (bz - at.a2 * at.bw - at.a3 * at.bw_old) / at.a1;
+            const double rz = at.c_old * at.eta_before;
+            const double wr =
+                (rz - at.s_old * at.s_old * (at.a2 * at.wr + at.a3 * at.wr_old)) / at.a1;
+            at.bw_old = std::exchange(at.bw, bw);
+            at.wr_old = at.s_old * at.s_old * std::exchange(at.wr, wr);
+            at.bx += at.c * at.eta_before * bw;
+            at.xr = s2 * (at.xr + at.c * at.eta_before * wr);
+            steps[static_cast<std::size_t>(j)].bx = at.bx;
+            steps[static_cast<std::size_t>(j)].xr = at.xr;
+        }
+        return steps;
+    }
+
     /// Makes the new vectors the current ones.
     void advance() {
         columns_.exchange(older_lanczos, lanczos);
@@ -302,6 +330,7 @@ class MinimalResiduals {
     std::vector<double> residuals_;
     std::vector<real_t<T>> lengths_;
     std::vector<double> norm_;
+    std::vector<LinearStep> steps_;
     bool near_null_ = false;
     std::vector<T> dot_;
 };

@@ -140,6 +140,7 @@ void LinearColumns<T>::require_equal_options() const {
     all.add("restart", options_.restart);
     all.add("share_search_space", options_.share_search_space);
     all.add("fresh_residuals", options_.fresh_residuals);
+    all.add("stop (whether it is given)", static_cast<bool>(options_.stop));
     all.require(ctx.comm());
 }
 
@@ -174,6 +175,9 @@ void LinearColumns<T>::check(BlockView<T> x) const {
     if (options_.max_iterations < 1) {
         refuse(solver_, "max_iterations = " + std::to_string(options_.max_iterations) +
                             ", must be at least 1");
+    }
+    if (options_.stop && options_.x_is_guess) {
+        refuse(solver_, "stop needs a first guess of 0: omit x_is_guess");
     }
     if (options_.restart < 1) {
         refuse(solver_, "restart = " + std::to_string(options_.restart) + ", must be at least 1");
@@ -241,10 +245,10 @@ bool LinearColumns<T>::load_cycle() {
     }
     load();
     judge();
-    if (options_.fresh_residuals && (!first_cycle_ || options_.x_is_guess)) {
+    if (options_.fresh_residuals && (cycles_ > 0 || options_.x_is_guess)) {
         keep_start();
     }
-    first_cycle_ = false;
+    ++cycles_;
     if (any_leaves()) {
         take_out({1});
     }
@@ -254,7 +258,7 @@ bool LinearColumns<T>::load_cycle() {
 template <class T>
 void LinearColumns<T>::load() {
     gather_columns(ctx, problem_.b, active_, r());
-    const bool from_zero = first_cycle_ && !options_.x_is_guess;
+    const bool from_zero = cycles_ == 0 && !options_.x_is_guess;
     std::span<const T> squares;
     if (from_zero) {
         fill(ctx, T(0), caller_x_);
@@ -272,7 +276,7 @@ void LinearColumns<T>::load() {
                 ? report(j).b_norm
                 : std::sqrt(static_cast<double>(real_part(squares[static_cast<std::size_t>(j)])));
         report(j).residual = state.residual;
-        if (first_cycle_) {
+        if (cycles_ == 0) {
             state.first = std::max(state.residual, report(j).b_norm);
         }
     }
@@ -293,7 +297,7 @@ void LinearColumns<T>::judge() {
             finish_column(j, LinearStatus::converged, "");
         } else if (state.residual <= state.target) {
             finish_column(j, LinearStatus::converged, "");
-        } else if (first_cycle_) {
+        } else if (cycles_ == 0) {
             continue;
         } else if (state.residual > diverged * most_growth_ * state.first) {
             finish_column(j, LinearStatus::breakdown,
@@ -304,7 +308,7 @@ void LinearColumns<T>::judge() {
         } else if (state.broken &&
                    !(state.may_restart && state.residual <= least_progress * state.before_cycle)) {
             finish_column(j, LinearStatus::breakdown, now.message);
-        } else if (!has_steps(now)) {
+        } else if (!has_steps(static_cast<std::size_t>(number(j)))) {
             finish_column(j, LinearStatus::out_of_iterations,
                           "residual " + number_text(state.residual / now.b_norm) + " ||b|| after " +
                               std::to_string(now.iterations) + " iterations");
@@ -381,7 +385,7 @@ void LinearColumns<T>::end_cycle() {
         if (!state.running) {
             continue;
         }
-        if (state.claimed || (state.broken && !state.may_restart) || !has_steps(now)) {
+        if (state.claimed || (state.broken && !state.may_restart) || !has_steps(j)) {
             state.running = false;
             now.status = state.claimed  ? LinearStatus::converged
                          : state.broken ? LinearStatus::breakdown
@@ -473,7 +477,7 @@ void LinearColumns<T>::run_update(BlockView<const T> x, BlockView<T> y) {
 }
 
 template <class T>
-void LinearColumns<T>::end_step(std::span<const double> residuals) {
+void LinearColumns<T>::end_step(std::span<const double> residuals, std::span<LinearStep> steps) {
     ++steps_;
     for (int j = 0; j < width(); ++j) {
         const auto at = static_cast<std::size_t>(j);
@@ -488,11 +492,25 @@ void LinearColumns<T>::end_step(std::span<const double> residuals) {
         } else if (state.residual <= leave_margin * state.target) {
             state.claimed = true;
             leaving_[at] = 1;
-        } else if (!has_steps(report(j))) {
-            leaving_[at] = 1;
+        } else {
+            if (!steps.empty()) {
+                steps[at].column = number(j);
+                steps[at].residual = state.residual;
+                state.stopped = options_.stop(steps[at]);
+            }
+            leaving_[at] = has_steps(static_cast<std::size_t>(number(j))) ? 0 : 1;
         }
     }
     report_step();
+}
+
+template <class T>
+void LinearColumns<T>::take_lengths(std::span<LinearStep> steps) {
+    std::vector<Real> lengths(steps.size());
+    norms(ctx, BlockView<const T>(x()), std::span<Real>(lengths));
+    for (std::size_t j = 0; j < steps.size(); ++j) {
+        steps[j].xx = static_cast<double>(lengths[j]) * static_cast<double>(lengths[j]);
+    }
 }
 
 template <class T>

@@ -145,8 +145,14 @@ class LinearColumns {
     }
 
     /// Completes a step; residuals[j] is the residual of active column j. Columns below their
-    /// target leave as converged; columns that have made all their steps leave unconverged.
-    void end_step(std::span<const double> residuals);
+    /// target leave as converged; columns that have made all their steps, or that options.stop
+    /// ends, leave unconverged. options.stop is called if `steps` has one element per column, with
+    /// all but `column` and `residual` set.
+    void end_step(std::span<const double> residuals, std::span<LinearStep> steps = {});
+    /// True if options.stop can be called in this cycle.
+    bool wants_steps() const { return options_.stop && cycles_ == 1; }
+    /// Sets `xx` to ||x||^2. One all-reduce.
+    void take_lengths(std::span<LinearStep> steps);
     /// Column j leaves without another step. `text` describes the cause, with its values. If
     /// `may_restart`, another cycle follows if this cycle has halved the residual.
     void break_down(int j, LinearStatus status, const std::string& text, bool may_restart = false);
@@ -185,6 +191,8 @@ class LinearColumns {
         bool claimed = false;
         bool broken = false;
         bool may_restart = false;
+        /// options.stop has ended the column.
+        bool stopped = false;
         /// The column left the last cycle with a full basis.
         bool restarted = false;
         double residual = 0;
@@ -196,8 +204,9 @@ class LinearColumns {
     State& column(int j) { return states_[static_cast<std::size_t>(number(j))]; }
     const State& column(int j) const { return states_[static_cast<std::size_t>(number(j))]; }
     LinearColumn& report(int j) { return result_.columns[static_cast<std::size_t>(number(j))]; }
-    bool has_steps(const LinearColumn& column) const {
-        return column.iterations < options_.max_iterations;
+    bool has_steps(std::size_t number) const {
+        return !states_[number].stopped &&
+               result_.columns[number].iterations < options_.max_iterations;
     }
     void require_equal_options() const;
     void check(BlockView<T> x) const;
@@ -238,7 +247,7 @@ class LinearColumns {
     std::vector<T> beta_;
     std::vector<T> dots_;
     std::int64_t steps_ = 0;
-    bool first_cycle_ = true;
+    std::int64_t cycles_ = 0;
     SolveAudit<T> audit_;
     SolveFaults faults_;  // found by the last audit
     int reopened_ = 0;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -39,6 +40,16 @@ struct LinearProblem {
     ProtectedMatrix<T>* protection = nullptr;
 };
 
+/// A column after a step, x being its solution so far and r = b - (A - shift) x. The first guess
+/// was 0.
+struct LinearStep {
+    int column = 0;
+    /// ||r||
+    double residual = 0;
+    /// The real parts of b^H x and x^H r, and ||x||^2.
+    double bx = 0, xr = 0, xx = 0;
+};
+
 struct LinearOptions {
     /// Column j has converged when ||b_j - (A - shift_j I) x_j|| <= tol ||b_j||. With 0 the solver
     /// makes max_iterations steps, unless a residual vanishes.
@@ -57,6 +68,12 @@ struct LinearOptions {
     /// Makes one more product at the end to compute residuals without accumulated rounding errors,
     /// and continues if they are above the tolerance. Inner solvers do not need this product.
     bool fresh_residuals = true;
+    /// For inner solvers: called after each step of a column; if it returns true, the column ends
+    /// as out_of_iterations with its present x. It must be set on all ranks or on none; its
+    /// arguments are the same on all ranks, and its results must be. It needs a first guess of 0
+    /// and is called in the first cycle of minres, of gmres without a preconditioner, and of cg
+    /// with separate search spaces. Cost with minres and cg: one pass over X and one all-reduce a step.
+    std::function<bool(const LinearStep&)> stop = {};
 };
 
 enum class LinearStatus : std::uint8_t {

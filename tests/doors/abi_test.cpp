@@ -93,7 +93,8 @@ std::string eigen_layout() {
            QUIVER_AT(quiver_eigen_options, constraints) +
            QUIVER_AT(quiver_eigen_options, progress) +
            QUIVER_AT(quiver_eigen_options, progress_user) +
-           QUIVER_AT(quiver_eigen_options, max_seconds) +  //
+           QUIVER_AT(quiver_eigen_options, max_seconds) +
+           QUIVER_AT(quiver_eigen_options, inner) +  //
            QUIVER_SIZE(quiver_eigen_info) + QUIVER_AT(quiver_eigen_info, count) +
            QUIVER_AT(quiver_eigen_info, converged) + QUIVER_AT(quiver_eigen_info, verified) +
            QUIVER_AT(quiver_eigen_info, cluster_cut) + QUIVER_AT(quiver_eigen_info, interrupted) +

@@ -345,10 +345,13 @@ TEST(VerifiedSearch, WithoutALimitItEndsWithoutProgress) {
               14700 + 14700 / 2);
     // The residual halves every 4000 steps, six times.
     EXPECT_EQ(steps([](std::int64_t step) {
-                  return std::pair(0, std::exp2(-std::min<double>(6, std::floor(step / 4000.0))));
+                  return std::pair(0, std::exp2(-std::min<double>(
+                                          6, std::floor(static_cast<double>(step) / 4000))));
               }),
               24000 + 12000);
-    EXPECT_EQ(steps([](std::int64_t step) { return std::pair(0, 1 + 1.0 / double(step)); }), 5001);
+    EXPECT_EQ(
+        steps([](std::int64_t step) { return std::pair(0, 1 + 1.0 / static_cast<double>(step)); }),
+        5001);
 }
 
 TEST(VerifiedSearch, SecondsEndASolveOnAllRanks) {

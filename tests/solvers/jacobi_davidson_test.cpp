@@ -328,6 +328,95 @@ TYPED_TEST(JacobiDavidsonTest, PreconditionersSaveProducts) {
     }
 }
 
+TYPED_TEST(JacobiDavidsonTest, EachInnerSolverFindsBothEnds) {
+    using T = TypeParam;
+    auto a = test::laplace3d<T>(this->ctx, 8, 8, 7);
+    const auto spectrum = test::laplace3d_spectrum(8, 8, 7);
+    for (const InnerSolver inner : {InnerSolver::minres, InnerSolver::cg, InnerSolver::gmres}) {
+        for (const Which which : {Which::smallest, Which::largest}) {
+            SCOPED_TRACE(std::string(to_string(inner)) + ", " + to_string(which));
+            EigenOptions options = this->options_for(6, which);
+            options.inner = inner;
+            test::check_pairs(this->ctx, a, eigensolve(this->ctx, EigenProblem<T>{a}, options),
+                              spectrum, 6, which);
+        }
+    }
+}
+
+TYPED_TEST(JacobiDavidsonTest, EachInnerSolverFindsEndsOfAPencil) {
+    using T = TypeParam;
+    constexpr int n = 150;
+    auto a = sparse<T>(this->ctx, n, disorder<T>);
+    auto b = sparse<T>(this->ctx, n, mass<T>);
+    const auto spectrum = pencil_spectrum(dense<T>(n, disorder<T>), dense<T>(n, mass<T>));
+    EigenProblem<T> problem{a};
+    problem.b = &b;
+    for (const InnerSolver inner : {InnerSolver::cg, InnerSolver::gmres}) {
+        for (const Which which : {Which::smallest, Which::largest}) {
+            SCOPED_TRACE(std::string(to_string(inner)) + ", " + to_string(which));
+            EigenOptions options = this->options_for(4, which);
+            options.inner = inner;
+            const auto result = eigensolve(this->ctx, problem, options);
+            EXPECT_TRUE(result.converged) << result.message;
+            const auto exact = this->nearest(spectrum, 4, which == Which::smallest ? -1e3 : 1e3);
+            ASSERT_EQ(result.eigenvalues.size(), exact.size());
+            for (std::size_t j = 0; j < exact.size(); ++j) {
+                EXPECT_NEAR(result.eigenvalues[j], exact[j],
+                            (result.tolerance + 100 * this->eps) * result.norm_estimate);
+            }
+        }
+    }
+}
+
+TYPED_TEST(JacobiDavidsonTest, CgRefusesATarget) {
+    auto a = test::laplace3d<TypeParam>(this->ctx, 5, 4, 3);
+    EigenOptions options = this->options_for(2, Which::target, 1.5);
+    options.inner = InnerSolver::cg;
+    try {
+        eigensolve(this->ctx, EigenProblem<TypeParam>{a}, options);
+        ADD_FAILURE() << "no error";
+    } catch (const InputError& error) {
+        EXPECT_TRUE(error.collective());
+        EXPECT_NE(std::string(error.what()).find("use minres or gmres"), std::string::npos);
+    }
+}
+
+/// At a target only gmres accepts an approximate inverse of the indefinite A - target, and it saves
+/// products.
+TYPED_TEST(JacobiDavidsonTest, GmresTakesAnIndefinitePreconditioner) {
+    using T = TypeParam;
+    constexpr double target = 0.01;
+    std::vector<double> values;
+    std::vector<double> rough;
+    for (int i = 0; i < 600; ++i) {
+        values.push_back(0.05 * (i - 300) * (1 + 0.3 * uniform(5, i, 0)));
+        rough.push_back((1 + 0.3 * uniform(3, i, 0)) / (values.back() - target));
+    }
+    auto a = test::diagonal<T>(this->ctx, values);
+    auto m = test::diagonal<T>(this->ctx, rough);
+    EigenOptions options = this->options_for(5, Which::target, target);
+    options.tol = 1e-6;
+    EigenProblem<T> problem{a};
+    const auto exact = this->nearest(values, 5, target);
+    std::int64_t before = 0;
+    for (const bool with_m : {false, true}) {
+        options.inner = InnerSolver::gmres;
+        problem.preconditioner = with_m ? &m : nullptr;
+        const auto result = eigensolve(this->ctx, problem, options);
+        EXPECT_TRUE(result.converged) << result.message;
+        ASSERT_EQ(result.eigenvalues.size(), exact.size());
+        for (std::size_t j = 0; j < exact.size(); ++j) {
+            EXPECT_NEAR(result.eigenvalues[j], exact[j],
+                        (result.tolerance + 20 * this->eps) * result.norm_estimate);
+        }
+        EXPECT_TRUE(!with_m || 2 * result.operator_applications < before)
+            << result.operator_applications << " and " << before;
+        before = result.operator_applications;
+    }
+    options.inner = InnerSolver::minres;
+    EXPECT_THROW(eigensolve(this->ctx, problem, options), IndefiniteError);
+}
+
 TYPED_TEST(JacobiDavidsonTest, IndefinitePreconditionersAndMassesAreNamed) {
     using T = TypeParam;
     auto a = test::laplace3d<T>(this->ctx, 9, 8, 7);

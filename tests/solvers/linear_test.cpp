@@ -56,6 +56,63 @@ TYPED_TEST(Linear, PositiveDefiniteSystemsOfRandomShape) {
     }
 }
 
+/// The scalars that options.stop sees are those of the solution after as many steps, computed from
+/// vectors; a column that it ends keeps that solution.
+TYPED_TEST(Linear, StopSeesTheSolutionOfEachStep) {
+    using T = TypeParam;
+    constexpr int n = 30;
+    constexpr int steps = 5;
+    LinearSystem<T> system(this->ctx, hermitian<T>(this->generator, spread(n, 0.5, 8)),
+                           random_global<T>(this->generator, n, 3));
+    system.use_shift({T(0), this->real(-0.5), T(-1)});
+    auto m = sparse(this->ctx, hermitian<T>(this->generator, spread(n, 1, 2)));
+    for (const LinearMethod method :
+         {LinearMethod::cg, LinearMethod::minres, LinearMethod::gmres}) {
+        for (const bool with_m : {false, true}) {
+            SCOPED_TRACE(std::string(to_string(method)) + (with_m ? " with M" : ""));
+            system.use_preconditioner(with_m ? &m : nullptr);
+            std::vector<LinearStep> seen;
+            LinearOptions options;
+            options.tol = 0;
+            options.share_search_space = false;
+            options.fresh_residuals = false;
+            options.max_iterations = steps;
+            options.stop = [&](const LinearStep& step) {
+                seen.push_back(step);
+                return step.column == 1 && seen.size() == 5;  // its second step
+            };
+            const LinearResult result = system.solve(method, options);
+            if (method == LinearMethod::gmres && with_m) {
+                EXPECT_TRUE(seen.empty());  // its solution is known at the end only
+                continue;
+            }
+            ASSERT_EQ(seen.size(), std::size_t{3 * steps - 3});
+            EXPECT_EQ(result.columns[0].iterations, steps);
+            EXPECT_EQ(result.columns[1].iterations, 2);
+            EXPECT_EQ(result.columns[1].status, LinearStatus::out_of_iterations);
+            const Dense ended = dense(system.x()).col(1);
+            options.stop = {};
+            std::vector<int> taken(3, 0);
+            for (const LinearStep& step : seen) {
+                const int j = step.column;
+                options.max_iterations = ++taken[static_cast<std::size_t>(j)];
+                system.solve(method, options);
+                const Dense x = dense(system.x()).col(j);
+                const Dense b = dense(system.b()).col(j);
+                const Dense r = b - oracle::product(system.shifted(j), x);
+                const double noise = 200 * epsilon_v<T> * (1 + x.norm()) * (1 + b.norm());
+                EXPECT_NEAR(step.residual, r.norm(), noise);
+                EXPECT_NEAR(step.bx, b.col(0).dot(x.col(0)).real(), noise);
+                EXPECT_NEAR(step.xr, x.col(0).dot(r.col(0)).real(), noise);
+                EXPECT_NEAR(step.xx, x.squaredNorm(), noise);
+                if (j == 1 && options.max_iterations == 2) {
+                    EXPECT_LE((x - ended).norm(), noise);
+                }
+            }
+        }
+    }
+}
+
 TYPED_TEST(Linear, IndefiniteSystems) {
     using T = TypeParam;
     std::vector<double> values = spread(20, 1, 6);

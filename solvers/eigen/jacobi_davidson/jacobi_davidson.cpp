@@ -24,10 +24,14 @@ namespace {
 constexpr int most_idle = 20;
 /// After this many steps without progress a residual that rounding explains is accepted.
 constexpr int patience = 12;
-/// Maximal number of block MINRES steps in a correction equation, for an end and for a target:
+/// Maximal number of steps in a correction equation, for an end and for a target:
 /// indefinite systems need more steps before a solution is useful.
 constexpr int end_steps = 20;
 constexpr int target_steps = 60;
+/// After so many steps the estimated residual of the pair may end a column. For a target, shorter
+/// solves improve V too little (docs/notes/solvers.md has the measurements).
+constexpr int end_free_steps = 3;
+constexpr int target_free_steps = 20;
 
 /// Fresh columns that start a verification; for a target they must find eigenvalues on both sides.
 int verify_width(const EigenOptions& options, int block) {
@@ -58,8 +62,8 @@ class JacobiDavidson : public VerifiedSearch<T> {
           max_locked_(
               static_cast<int>(std::min<std::int64_t>(this->dimensions(), k_ + 2 * verify_width_))),
           basis_(ctx, problem, options, max_search_, max_locked_),
-          correction_(ctx, basis_, problem, problem.constraints.cols + max_locked_, verify_width_) {
-    }
+          correction_(ctx, basis_, problem, options, problem.constraints.cols + max_locked_,
+                      verify_width_) {}
 
   private:
     void begin() override { basis_.start(this->problem().start, block_); }
@@ -230,20 +234,22 @@ class JacobiDavidson : public VerifiedSearch<T> {
         if (basis_.size() < krylov_until_ || this->problem().inverse != nullptr) {
             correction_.residual_directions(t);
         } else {
-            std::vector<double> shift;
-            std::vector<double> tol;
+            CorrectionTarget target;
             age_.resize(static_cast<std::size_t>(width), 0);
             for (int j = 0; j < width; ++j) {
                 const auto at = static_cast<std::size_t>(j);
-                shift.push_back(shift_of(j));
+                const double theta = basis_.value(j);
+                target.columns.push_back(
+                    {theta, shift_of(j), lock_margin * this->threshold(theta)});
                 // Do not solve more accurately than the tolerance in force needs.
-                const double enough = residual_[at] > 0
-                                          ? 0.1 * this->threshold(basis_.value(j)) / residual_[at]
-                                          : 0.5;
-                tol.push_back(std::clamp(std::ldexp(1.0, -++age_[at]), std::min(enough, 0.5), 0.5));
+                const double enough =
+                    residual_[at] > 0 ? 0.1 * this->threshold(theta) / residual_[at] : 0.5;
+                target.tol.push_back(
+                    std::clamp(std::ldexp(1.0, -++age_[at]), std::min(enough, 0.5), 0.5));
             }
-            const int steps = which_ == Which::target ? target_steps : end_steps;
-            inner_products_ += correction_.solve(t, {shift, tol, steps});
+            target.steps = which_ == Which::target ? target_steps : end_steps;
+            target.free_steps = which_ == Which::target ? target_free_steps : end_free_steps;
+            inner_products_ += correction_.solve(t, std::move(target));
         }
         const int before = basis_.size();
         try {

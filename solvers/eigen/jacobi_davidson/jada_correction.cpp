@@ -10,6 +10,8 @@
 #include "blockvec/scalar_list.hpp"
 #include "kernels/column_ops.hpp"
 #include "kernels/tsmttsm.hpp"
+#include "solvers/linear/block_cg.hpp"
+#include "solvers/linear/block_gmres.hpp"
 #include "solvers/linear/block_minres.hpp"
 #include "solvers/orth/indefinite_error.hpp"
 #include "solvers/small_dense.hpp"
@@ -18,10 +20,13 @@ namespace quiver {
 
 template <class T>
 JadaCorrection<T>::JadaCorrection(Context& ctx, JadaBasis<T>& basis, const EigenProblem<T>& problem,
-                                  int max_fixed, int block)
+                                  const EigenOptions& options, int max_fixed, int block)
     : ctx_(ctx),
       basis_(basis),
-      operator_(basis.a(), basis.b(), basis.b() != nullptr && problem.preconditioner == nullptr) {
+      inner_(options.inner),
+      sign_(inner_ == InnerSolver::cg && options.which == Which::largest ? -1 : 1),
+      operator_(basis.a(), basis.b(), basis.b() != nullptr && problem.preconditioner == nullptr,
+                sign_) {
     if (problem.inverse != nullptr) {
         k_.emplace(*problem.inverse);
     } else if (problem.preconditioner != nullptr) {
@@ -86,6 +91,15 @@ void JadaCorrection<T>::project_preconditioner(int width) {
             fail("the preconditioner failed on some rank or its product is not finite");
         }
     }
+    if (inner_ == InnerSolver::gmres) {
+        SmallMatrix<T> inverse = inverse_of(g);
+        if (!std::isfinite(frobenius_norm(inverse))) {
+            fail("the preconditioner is singular on " + std::to_string(all) +
+                 " approximate eigenvectors");
+        }
+        preconditioner_->set_projection(bp, z_.columns(0, all), std::move(inverse));
+        return;
+    }
     const Cholesky<T> factor = cholesky(g);
     if (!factor.positive) {
         rethrow_pending();
@@ -107,7 +121,32 @@ void JadaCorrection<T>::project_preconditioner(int width) {
 }
 
 template <class T>
-std::int64_t JadaCorrection<T>::solve(BlockView<T> t, const CorrectionTarget& target) {
+LinearResult JadaCorrection<T>::run_inner(const LinearProblem<T>& system, BlockView<T> t,
+                                          const LinearOptions& options) {
+    switch (inner_) {
+        case InnerSolver::cg:
+            return block_cg<T>(ctx_, system, t, options, workspace_);
+        case InnerSolver::gmres:
+            return block_gmres<T>(ctx_, system, t, options, workspace_);
+        default:
+            return block_minres<T>(ctx_, system, t, options, workspace_);
+    }
+}
+
+/// Columns whose first step has failed get their residual as direction. With cg it then has a
+/// negative curvature, so it leads beyond the present Ritz values.
+template <class T>
+void JadaCorrection<T>::replace_failed(const LinearResult& result, BlockView<T> t) {
+    for (int j = 0; j < t.cols; ++j) {
+        const LinearColumn& column = result.columns[static_cast<std::size_t>(j)];
+        if (column.status == LinearStatus::breakdown && column.iterations == 0) {
+            copy(ctx_, BlockView<const T>(r(t.cols).columns(j, 1)), t.columns(j, 1));
+        }
+    }
+}
+
+template <class T>
+std::int64_t JadaCorrection<T>::solve(BlockView<T> t, CorrectionTarget target) {
     const int width = t.cols;
     take_locked();
     const BlockView<T> p = p_.columns(0, fixed() + width);
@@ -119,26 +158,39 @@ std::int64_t JadaCorrection<T>::solve(BlockView<T> t, const CorrectionTarget& ta
         project_preconditioner(width);
     }
     std::vector<T> shift;
-    for (const double value : target.shift) {
-        shift.push_back(T(static_cast<real_t<T>>(value)));
+    for (const InnerStop::Column& column : target.columns) {
+        shift.push_back(T(static_cast<real_t<T>>(column.shift)));
     }
+    if (b_p_) {
+        std::vector<real_t<T>> lengths(target.columns.size());
+        norms(ctx_, BlockView<const T>(x(width)), std::span<real_t<T>>(lengths));
+        for (std::size_t j = 0; j < lengths.size(); ++j) {
+            target.columns[j].xx =
+                static_cast<double>(lengths[j]) * static_cast<double>(lengths[j]);
+        }
+    }
+    InnerStop stop(std::move(target.columns), sign_, target.free_steps);
     LinearOptions options;
     options.column_tol = target.tol;
     options.max_iterations = target.steps;
+    options.restart = static_cast<int>(target.steps);
+    options.share_search_space = false;
     options.fresh_residuals = false;
+    options.stop = [&stop](const LinearStep& step) { return stop(step); };
     const LinearResult result =
-        block_minres<T>(ctx_, {operator_, r(width), shift, k_ ? &*preconditioner_ : nullptr}, t,
-                        options, workspace_);
+        run_inner({operator_, r(width), shift, k_ ? &*preconditioner_ : nullptr}, t, options);
     for (const LinearColumn& column : result.columns) {
         if (column.status == LinearStatus::not_finite) {
             fail("correction equation: " + column.message);
         }
-        if (column.status == LinearStatus::breakdown && column.iterations == 0 && k_) {
+        if (column.status == LinearStatus::breakdown && column.iterations == 0 &&
+            column.message.find("preconditioner is not") != std::string::npos) {
             rethrow_pending();
             throw_indefinite(IndefiniteError::Operand::preconditioner,
                              "Jacobi-Davidson: correction equation: " + column.message);
         }
     }
+    replace_failed(result, t);
     return result.iterations;
 }
 

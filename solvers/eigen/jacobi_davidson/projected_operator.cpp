@@ -75,7 +75,7 @@ template <class T>
 void ProjectedOperator<T>::apply_standard(Context& ctx, BlockView<const T> x, BlockView<T> y,
                                           const ApplyOptions<T>& options) {
     // X is orthogonal to P, so the projection does not change its dot products with Y.
-    a_.apply_fused(ctx, x, y, {T(1), T(0), options.shift, {}, options.dot_xy});
+    a_.apply_fused(ctx, x, y, {sign_, T(0), options.shift, {}, options.dot_xy});
     remove_components(ctx, p_, bp_, y);
 }
 
@@ -90,13 +90,13 @@ void ProjectedOperator<T>::apply_generalised(Context& ctx, BlockView<const T> x,
         remove_components(ctx, bp_, p_, u);
         from = u;
     }
-    a_.apply(ctx, from, y);
+    a_.apply_fused(ctx, from, y, {sign_, T(0), {}, {}, {}});
     if (!options.shift.empty()) {
         b_->apply(ctx, from, memory.block(1));
         const auto width = static_cast<std::size_t>(x.cols);
         std::vector<T> minus_shift(width);
         for (std::size_t j = 0; j < width; ++j) {
-            minus_shift[j] = -options.shift[options.shift.size() == 1 ? 0 : j];
+            minus_shift[j] = -sign_ * options.shift[options.shift.size() == 1 ? 0 : j];
         }
         axpby<T>(ctx, minus_shift, memory.block(1), std::vector<T>(width, T(1)), y);
     }

@@ -15,14 +15,18 @@ namespace quiver {
 template <class T>
 void remove_components(Context& ctx, BlockView<const T> p, BlockView<const T> bp, BlockView<T> y);
 
-/// Y = (I - BP P^H) (A - shift B) (I - P BP^H) X, Hermitian, for P with P^H B P = I. The shift of
-/// ApplyOptions multiplies B here.
+/// Y = sign (I - BP P^H) (A - shift B) (I - P BP^H) X, Hermitian, for P with P^H B P = I. The shift
+/// of ApplyOptions multiplies B here.
 template <class T>
 class ProjectedOperator final : public Operator<T> {
   public:
     /// `b` is null if B = I. Unless `project_right`, X must already satisfy BP^H X = 0.
-    ProjectedOperator(GuardedOperator<T>& a, GuardedOperator<T>* b, bool project_right)
-        : a_(a), b_(b), project_right_(project_right) {}
+    ProjectedOperator(GuardedOperator<T>& a, GuardedOperator<T>* b, bool project_right,
+                      double sign = 1)
+        : a_(a),
+          b_(b),
+          project_right_(project_right),
+          sign_(static_cast<T>(static_cast<real_t<T>>(sign))) {}
     /// The views must outlive the following products. If B = I, pass P as `bp`.
     void set_projection(BlockView<const T> p, BlockView<const T> bp) {
         p_ = p;
@@ -43,6 +47,7 @@ class ProjectedOperator final : public Operator<T> {
     GuardedOperator<T>& a_;
     GuardedOperator<T>* b_;
     bool project_right_;
+    T sign_;
     BlockView<const T> p_;
     BlockView<const T> bp_;
 };
