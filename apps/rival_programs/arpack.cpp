@@ -40,9 +40,7 @@ Answer solve(const Problem& problem) {
     const int k = request.k;
     const int basis = std::max(2 * k + 10, 30);
     const char* which = request.largest ? "LA" : "SA";
-    // ARPACK's tolerance is relative to the eigenvalue. The shift makes the wanted eigenvalues
-    // about as large as ||A||; the Krylov spaces are those of A.
-    const double shift = request.largest ? request.end - request.norm : request.end + request.norm;
+    const double shift = request.shift_to_norm();
     const double tolerance = request.residual / request.norm;
     const bool parallel = ctx.comm().size() > 1;
     const MPI_Fint comm = MPI_Comm_c2f(MPI_COMM_WORLD);

@@ -7,6 +7,9 @@
 
 namespace quiver::rivals {
 
+/// All solvers stop at ||r|| <= tolerance ||A||.
+constexpr double tolerance = 1e-8;
+
 struct Case {
     std::string name;
     /// gen:..., or a file in the data folder.
@@ -16,6 +19,8 @@ struct Case {
     std::vector<double> known;
     /// ||A||_2
     double norm = 1;
+    /// A computed eigenvalue with at most this error counts as a known one.
+    double error = 0;
 
     int k() const { return static_cast<int>(known.size()); }
     bool generated() const { return matrix.starts_with("gen:"); }

@@ -26,8 +26,6 @@
 namespace quiver::rivals {
 namespace {
 
-/// All solvers stop at ||r|| <= tolerance ||A||.
-constexpr double tolerance = 1e-8;
 /// Exit status of timeout(1) at its limit.
 constexpr int limit_status = 124;
 
@@ -40,7 +38,9 @@ struct Options {
     std::vector<std::string> solvers;
     int rounds = 3;
     double limit = 60;
-    std::vector<int> ranks{1, 2};
+    /// GiB of address space for a rival on all ranks together.
+    int memory = 12;
+    std::vector<int> cores{1, 2};
 };
 
 struct Solver {
@@ -48,13 +48,21 @@ struct Solver {
     /// Empty: the command quiver.
     std::string driver;
     std::string method;
+    /// Whether the solver uses several cores by ranks; otherwise it runs in one process with as
+    /// many OpenMP threads as cores.
+    bool ranks = true;
 };
 
 const std::vector<Solver> solvers{
     {"quiver auto", "", "auto"},
+    {"quiver auto, threads", "", "auto", false},
     {"SLEPc Krylov-Schur", "slepc", "krylovschur"},
     {"SLEPc LOBPCG", "slepc", "lobpcg"},
+    {"SLEPc shift-invert, MUMPS", "slepc", "sinvert"},
+    {"PRIMME", "primme", "dynamic"},
     {"ARPACK", "arpack", "lanczos"},
+    {"Spectra", "spectra", "lanczos", false},
+    {"Spectra shift-invert", "spectra", "sinvert", false},
     {"Anasazi block Krylov-Schur", "anasazi", "bks"},
     {"Anasazi LOBPCG", "anasazi", "lobpcg"},
 };
@@ -62,6 +70,8 @@ const std::vector<Solver> solvers{
 /// The results of a solver on a case, over all rounds.
 struct Record {
     std::string library;
+    /// The method that auto chose; empty for rivals.
+    std::string chosen;
     std::vector<double> seconds;
     long products = 0;
     double residual = 0;
@@ -110,19 +120,20 @@ class Comparison {
     nlohmann::ordered_json run_case(const Case& problem) {
         const std::string file = matrix_file(problem);
         nlohmann::ordered_json rows = nlohmann::json::array();
-        for (const int ranks : options_.ranks) {
+        for (const int cores : options_.cores) {
             std::vector<Record> records(solvers.size());
             for (int round = 0; round < options_.rounds; ++round) {
                 for (std::size_t i = 0; i < solvers.size(); ++i) {
-                    if (is_there(solvers[i]) && records[i].failure.empty() && !records[i].slow) {
-                        solve(problem, file, ranks, solvers[i], records[i]);
+                    if (is_there(solvers[i], cores) && records[i].failure.empty() &&
+                        !records[i].slow) {
+                        solve(problem, file, cores, solvers[i], records[i]);
                     }
                 }
             }
-            print(problem, ranks, records);
+            print(problem, cores, records);
             for (std::size_t i = 0; i < solvers.size(); ++i) {
-                if (is_there(solvers[i])) {
-                    rows.push_back(to_json(problem, ranks, solvers[i], records[i]));
+                if (is_there(solvers[i], cores)) {
+                    rows.push_back(to_json(problem, cores, solvers[i], records[i]));
                 }
             }
         }
@@ -130,14 +141,16 @@ class Comparison {
     }
 
   private:
-    bool is_there(const Solver& solver) const {
+    bool is_there(const Solver& solver, int cores) const {
         const auto named = [&](const std::string& text) {
             return solver.name.find(text) != std::string::npos;
         };
-        return solver.driver.empty() ||
-               ((options_.solvers.empty() ||
-                 std::any_of(options_.solvers.begin(), options_.solvers.end(), named)) &&
-                std::filesystem::exists(driver(solver)));
+        if (solver.driver.empty()) {
+            return solver.ranks || cores > 1;
+        }
+        return (options_.solvers.empty() ||
+                std::any_of(options_.solvers.begin(), options_.solvers.end(), named)) &&
+               std::filesystem::exists(driver(solver));
     }
     std::filesystem::path driver(const Solver& solver) const {
         return here_ / ("quiver_rival_" + solver.driver);
@@ -158,15 +171,22 @@ class Comparison {
         return file;
     }
 
-    void solve(const Case& problem, const std::string& file, int ranks, const Solver& solver,
+    void solve(const Case& problem, const std::string& file, int cores, const Solver& solver,
                Record& record) const {
         const char* which = problem.largest ? "largest" : "smallest";
         const std::string answer = (work_ / "answer.json").string();
         std::filesystem::remove(answer);
-        std::string command =
-            "OMP_NUM_THREADS=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ";
+        const int ranks = solver.ranks ? cores : 1;
+        std::string command;
+        if (!solver.driver.empty()) {
+            command = fmt::format("ulimit -v {}; ", (options_.memory << 20) / ranks);
+        }
+        command += fmt::format(
+            "OMP_NUM_THREADS={} OMPI_ALLOW_RUN_AS_ROOT=1 "
+            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ",
+            cores / ranks);
         // Add seconds for reading the matrix.
-        command += fmt::format("timeout {} ", options_.limit + 20);
+        command += fmt::format("timeout {} ", options_.limit + 5);
         if (ranks > 1) {
             command += fmt::format("mpirun --bind-to none --oversubscribe -n {} ", ranks);
         }
@@ -176,10 +196,14 @@ class Comparison {
                 quoted(options_.quiver), quoted(file), problem.k(), which, tolerance, solver.method,
                 quoted(answer));
         } else {
-            const double end = problem.largest ? problem.known.back() : problem.known.front();
-            command += fmt::format("{} {} {} {} {} {} {} {} ", quoted(driver(solver).string()),
+            double end = problem.known.front();
+            double inner = problem.known.back();
+            if (problem.largest) {
+                std::swap(end, inner);
+            }
+            command += fmt::format("{} {} {} {} {} {} {} {} {} ", quoted(driver(solver).string()),
                                    solver.method, quoted(file), problem.k(), which,
-                                   tolerance * problem.norm, problem.norm, end);
+                                   tolerance * problem.norm, problem.norm, end, inner);
         }
         const auto [text, status] = run(command + "2>/dev/null");
         const nlohmann::json report =
@@ -198,6 +222,7 @@ class Comparison {
         const bool ours = solver.driver.empty();
         record.library = ours ? "quiver " + report["version"].get<std::string>()
                               : report["library"].get<std::string>();
+        record.chosen = ours ? report["method"].get<std::string>() : "";
         record.products = report[ours ? "operator_applications" : "products"].get<long>();
         record.seconds.push_back(ours ? report["seconds"]["solve"].get<double>()
                                       : report["seconds"].get<double>());
@@ -206,8 +231,8 @@ class Comparison {
             record.residual = std::max(record.residual, residual.get<double>() / problem.norm);
         }
         record.missed = std::max(
-            record.missed, missed(problem.known, report["eigenvalues"].get<std::vector<double>>(),
-                                  4 * tolerance * problem.norm));
+            record.missed,
+            missed(problem.known, report["eigenvalues"].get<std::vector<double>>(), problem.error));
         record.slow = record.seconds.back() > options_.limit;
     }
 
@@ -221,8 +246,8 @@ class Comparison {
                (record.slow ? ", one run" : "");
     }
 
-    void print(const Case& problem, int ranks, const std::vector<Record>& records) const {
-        fmt::print("\n{} on {} rank{}\n\n", problem.name, ranks, ranks == 1 ? "" : "s");
+    void print(const Case& problem, int cores, const std::vector<Record>& records) const {
+        fmt::print("\n{} on {} core{}\n\n", problem.name, cores, cores == 1 ? "" : "s");
         fmt::print("| solver | seconds | least - most | products | residual / norm | copies |\n");
         fmt::print("|---|---|---|---|---|---|\n");
         const Record& ours = records.front();
@@ -231,17 +256,17 @@ class Comparison {
         for (std::size_t i = 0; i < records.size(); ++i) {
             const Record& record = records[i];
             if (record.seconds.empty()) {
-                if (is_there(solvers[i])) {
+                if (is_there(solvers[i], cores)) {
                     fmt::print("| {} | | | | | {} |\n", solvers[i].name, copies(record));
                 }
                 continue;
             }
             const auto [least, most] =
                 std::minmax_element(record.seconds.begin(), record.seconds.end());
-            fmt::print("| {} | {:.3f} | {:.3f} - {:.3f} | {} | {:.1e} | {} |\n", solvers[i].name,
-                       record.median(), *least, *most, record.products, record.residual,
-                       copies(record));
-            if (i > 0 && record.converged) {
+            fmt::print("| {}{} | {:.3f} | {:.3f} - {:.3f} | {} | {:.1e} | {} |\n", solvers[i].name,
+                       record.chosen.empty() ? "" : ": " + record.chosen, record.median(), *least,
+                       *most, record.products, record.residual, copies(record));
+            if (!solvers[i].driver.empty() && record.converged) {
                 auto& best = record.missed == 0 ? complete : incomplete;
                 best = std::min(best.value_or(record.median()), record.median());
             }
@@ -261,15 +286,17 @@ class Comparison {
         std::fflush(stdout);
     }
 
-    static nlohmann::ordered_json to_json(const Case& problem, int ranks, const Solver& solver,
+    static nlohmann::ordered_json to_json(const Case& problem, int cores, const Solver& solver,
                                           const Record& record) {
         return {{"case", problem.name},
                 {"matrix", problem.matrix},
                 {"k", problem.k()},
                 {"which", problem.largest ? "largest" : "smallest"},
-                {"ranks", ranks},
+                {"cores", cores},
+                {"ranks", solver.ranks ? cores : 1},
                 {"solver", solver.name},
                 {"library", record.library},
+                {"chosen", record.chosen},
                 {"seconds", record.seconds},
                 {"products", record.products},
                 {"residual", apps::json_number(record.residual)},
@@ -321,9 +348,11 @@ int main(int argc, char** argv) {
     options.quiver = (here.parent_path() / "quiver").string();
     CLI::App app("Compares quiver eigs with other eigensolvers: solve times and copies found");
     app.add_flag("--quick", options.quick, "small problems, one round");
-    app.add_option("--data", options.data, "folder with brack2_lap.mtx.gz");
+    app.add_option("--data", options.data,
+                   "folder with brack2_lap, bcsstk09 and bcsstk13 as .mtx.gz");
     app.add_option("--rounds", options.rounds, "runs of each solver, interleaved (3)");
-    app.add_option("--ranks", options.ranks, "numbers of ranks (1,2)")->delimiter(',');
+    app.add_option("--cores", options.cores, "numbers of cores (1,2)")->delimiter(',');
+    app.add_option("--memory", options.memory, "GiB of address space of a rival (12)");
     app.add_option("--limit", options.limit, "seconds after which a solve is not repeated (60)");
     app.add_option("--only", options.only, "cases whose name contains this text");
     app.add_option("--solvers", options.solvers, "rivals whose name contains one of these texts")

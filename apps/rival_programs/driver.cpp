@@ -39,8 +39,8 @@ std::vector<double> fresh_residuals(Context& ctx, SparseMatrix<double>& matrix,
 }
 
 void drive(int argc, char** argv, const std::function<Answer(const Problem&)>& solve) {
-    if (argc != 8) {
-        throw InputError("usage: METHOD FILE K smallest|largest RESIDUAL NORM END");
+    if (argc != 9) {
+        throw InputError("usage: METHOD FILE K smallest|largest RESIDUAL NORM END INNER");
     }
     Context ctx(Comm(MPI_COMM_WORLD), Device::host());
     Request request{.method = argv[1],
@@ -48,7 +48,8 @@ void drive(int argc, char** argv, const std::function<Answer(const Problem&)>& s
                     .largest = argv[4] == std::string("largest"),
                     .residual = std::stod(argv[5]),
                     .norm = std::stod(argv[6]),
-                    .end = std::stod(argv[7])};
+                    .end = std::stod(argv[7]),
+                    .inner = std::stod(argv[8])};
     const CsrRows<double> rows =
         read_matrix_market<double>(ctx.comm(), argv[2], Partition::by_rows);
     SparseMatrix<double> matrix(ctx, rows, {.width = 1});

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// SLEPc: any EPS type by its name (krylovschur, lobpcg, ...) on an AIJ matrix.
+// SLEPc: any EPS type by its name (krylovschur, lobpcg, ...) on an AIJ matrix; sinvert:
+// Krylov-Schur with (A - shift I)^-1, factorized by MUMPS.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -24,6 +25,38 @@ Mat assemble(const CsrRows<double>& rows) {
     return matrix;
 }
 
+/// No preconditioner instead of SLEPc's default, Jacobi.
+void set_lobpcg(EPS solver, int k) {
+    check(EPSLOBPCGSetBlockSize(solver, k));
+    ST transform = nullptr;
+    KSP inner = nullptr;
+    PC preconditioner = nullptr;
+    check(EPSGetST(solver, &transform));
+    check(STSetType(transform, STPRECOND));
+    check(STGetKSP(transform, &inner));
+    check(KSPGetPC(inner, &preconditioner));
+    check(PCSetType(preconditioner, PCNONE));
+}
+
+/// The default test of convergence, relative to theta = 1 / (lambda - shift), implies a residual of
+/// at most `tolerance` ||A - shift I|| for A.
+void set_shift_invert(EPS solver, const Request& request) {
+    ST transform = nullptr;
+    KSP inner = nullptr;
+    PC factors = nullptr;
+    check(EPSSetTarget(solver, request.outer_shift()));
+    check(EPSSetWhichEigenpairs(solver, EPS_TARGET_MAGNITUDE));
+    check(EPSSetTolerances(solver, request.residual / request.norm, 100000));
+    check(EPSSetConvergenceTest(solver, EPS_CONV_REL));
+    check(EPSGetST(solver, &transform));
+    check(STSetType(transform, STSINVERT));
+    check(STGetKSP(transform, &inner));
+    check(KSPSetType(inner, KSPPREONLY));
+    check(KSPGetPC(inner, &factors));
+    check(PCSetType(factors, PCCHOLESKY));
+    check(PCFactorSetMatSolverType(factors, MATSOLVERMUMPS));
+}
+
 Answer solve(const Problem& problem) {
     const Request& request = problem.request;
     check(SlepcInitialize(nullptr, nullptr, nullptr, nullptr));
@@ -37,21 +70,16 @@ Answer solve(const Problem& problem) {
     check(EPSCreate(PETSC_COMM_WORLD, &solver));
     check(EPSSetOperators(solver, matrix, nullptr));
     check(EPSSetProblemType(solver, EPS_HEP));
-    check(EPSSetType(solver, request.method.c_str()));
+    const bool inverse = request.method == "sinvert";
+    check(EPSSetType(solver, inverse ? EPSKRYLOVSCHUR : request.method.c_str()));
     check(EPSSetWhichEigenpairs(solver, request.largest ? EPS_LARGEST_REAL : EPS_SMALLEST_REAL));
     check(EPSSetDimensions(solver, request.k, PETSC_DEFAULT, PETSC_DEFAULT));
     check(EPSSetTolerances(solver, request.residual, 100000));
     check(EPSSetConvergenceTest(solver, EPS_CONV_ABS));
     if (request.method == EPSLOBPCG) {
-        check(EPSLOBPCGSetBlockSize(solver, request.k));
-        ST transform = nullptr;  // no preconditioner instead of SLEPc's default, Jacobi
-        KSP inner = nullptr;
-        PC preconditioner = nullptr;
-        check(EPSGetST(solver, &transform));
-        check(STSetType(transform, STPRECOND));
-        check(STGetKSP(transform, &inner));
-        check(KSPGetPC(inner, &preconditioner));
-        check(PCSetType(preconditioner, PCNONE));
+        set_lobpcg(solver, request.k);
+    } else if (inverse) {
+        set_shift_invert(solver, request);
     }
     answer.seconds = timed(problem.ctx, [&] { check(EPSSolve(solver)); });
     PetscInt found = 0;
@@ -60,7 +88,7 @@ Answer solve(const Problem& problem) {
     const int count = std::min(static_cast<int>(found), request.k);
     PetscLogEvent event = 0;
     PetscEventPerfInfo info;
-    check(PetscLogEventGetId("MatMult", &event));
+    check(PetscLogEventGetId(inverse ? "MatSolve" : "MatMult", &event));
     check(PetscLogEventGetPerfInfo(PETSC_DETERMINE, event, &info));
     answer.products = info.count;
     answer.vectors = BlockVector<double>(problem.ctx, problem.rows.map, count);
