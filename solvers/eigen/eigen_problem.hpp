@@ -28,7 +28,8 @@ struct EigenProblem {
     /// (||A|| + |lambda| ||B||) ||x||.
     Operator<T>* b = nullptr;
     /// Hermitian positive definite, close to the inverse of A (or of A - sigma B near the wanted
-    /// end). Each solver documents whether it ignores the preconditioner.
+    /// end). Each solver documents whether it ignores the preconditioner. jacobi_davidson() with
+    /// options.inner == gmres takes any linear operator, for instance a rough solver of the caller.
     Operator<T>* preconditioner = nullptr;
     /// An approximation of (A - sigma B)^-1, Hermitian but possibly indefinite, sigma near the
     /// wanted eigenvalues: shift and invert. jacobi_davidson applies it instead of solving

@@ -48,6 +48,11 @@ class MinimalResiduals {
     }
 
   private:
+    /// For options.stop: b^H w and w^H r of the last two directions w, with r before the step of w
+    /// (wr_old is multiplied by s^2 of its step), b^H x and x^H r.
+    struct Scalars {
+        double bw_old = 0, bw = 0, wr_old = 0, wr = 0, bx = 0, xr = 0;
+    };
     /// The rotations of one column's tridiagonal matrix. gamma: the lengths of the Lanczos vectors.
     struct Column {
         double gamma_old = 1, gamma = 0, gamma_new = 0;
@@ -60,9 +65,7 @@ class MinimalResiduals {
         double eta_before = 0;
         /// Estimate of the residual that rounding errors in x have added.
         double rounding = 0;
-        // b^H w and w^H r of the last two directions w, r before the step of w; wr_old is
-        // multiplied by s^2 of its step. b^H x and x^H r.
-        double bw_old = 0, bw = 0, wr_old = 0, wr = 0, bx = 0, xr = 0;
+        Scalars scalars;
         // v^H v, r^H v and r^H r of the new Lanczos vector v and the residual r before the step.
         double vv = 0, rv = 0, rr = 0;
     };
@@ -291,19 +294,20 @@ class MinimalResiduals {
         const std::span<LinearStep> steps(steps_.data(), state_.size());
         columns_.take_lengths(steps);
         for (int j = 0; j < columns_.width(); ++j) {
-            Column& at = state(j);
+            const Column& at = state(j);
+            Scalars& sums = state(j).scalars;
             const double s2 = at.s * at.s;
             const double bz = at.first_step ? at.gamma : 0;
-            const double bw = (bz - at.a2 * at.bw - at.a3 * at.bw_old) / at.a1;
+            const double bw = (bz - at.a2 * sums.bw - at.a3 * sums.bw_old) / at.a1;
             const double rz = at.c_old * at.eta_before;
             const double wr =
-                (rz - at.s_old * at.s_old * (at.a2 * at.wr + at.a3 * at.wr_old)) / at.a1;
-            at.bw_old = std::exchange(at.bw, bw);
-            at.wr_old = at.s_old * at.s_old * std::exchange(at.wr, wr);
-            at.bx += at.c * at.eta_before * bw;
-            at.xr = s2 * (at.xr + at.c * at.eta_before * wr);
-            steps[static_cast<std::size_t>(j)].bx = at.bx;
-            steps[static_cast<std::size_t>(j)].xr = at.xr;
+                (rz - at.s_old * at.s_old * (at.a2 * sums.wr + at.a3 * sums.wr_old)) / at.a1;
+            sums.bw_old = std::exchange(sums.bw, bw);
+            sums.wr_old = at.s_old * at.s_old * std::exchange(sums.wr, wr);
+            sums.bx += at.c * at.eta_before * bw;
+            sums.xr = s2 * (sums.xr + at.c * at.eta_before * wr);
+            steps[static_cast<std::size_t>(j)].bx = sums.bx;
+            steps[static_cast<std::size_t>(j)].xr = sums.xr;
         }
         return steps;
     }

@@ -53,6 +53,26 @@ TEST(Eigs, EigenvaluesByMagnitudeAndFromBothEnds) {
     EXPECT_NE(refused.err.find("two solves"), std::string::npos) << refused.err;
 }
 
+TEST(Eigs, InnerSolversOfJacobiDavidson) {
+    std::vector<int> products;
+    for (const std::string arguments :
+         {"smallest", "smallest --inner minres", "smallest --inner cg", "smallest --inner gmres",
+          "target:2.1 --inner gmres"}) {
+        const EigsOutcome outcome =
+            run_eigs("gen:laplace3d,nx=9,ny=8,nz=7 -k 5 --method jd --which " + arguments);
+        ASSERT_EQ(outcome.status, 0) << outcome.err;
+        products.push_back(outcome.json["operator_applications"].get<int>());
+        ASSERT_EQ(outcome.json["exact_eigenvalues"].size(), 5u);
+        for (std::size_t j = 0; j < 5; ++j) {
+            EXPECT_NEAR(outcome.json["eigenvalues"][j].get<double>(),
+                        outcome.json["exact_eigenvalues"][j].get<double>(), 2e-9);
+        }
+    }
+    EXPECT_EQ(products[0], products[1]);
+    EXPECT_NE(products[0], products[2]);
+    EXPECT_NE(products[0], products[3]);
+}
+
 TEST(Eigs, AWindowHasAllItsEigenvalues) {
     for (const auto& [ranks, method] :
          std::vector<std::pair<int, std::string>>{{1, "filter"},
@@ -374,6 +394,8 @@ TEST(Misuse, WindowsAndMethods) {
     refuses("--which middle", "target:VALUE");
     refuses("--which target:1 --method lanczos", "a target needs method jd");
     refuses("--verify hope", "--verify");
+    refuses("--which target:1 --method jd --inner cg", "use minres or gmres");
+    refuses("--method jd --inner qmr", "--inner");
 }
 
 }  // namespace

@@ -222,6 +222,31 @@ TEST_F(CInterface, SolvesNearATargetByAnInverse) {
     }
 }
 
+TEST_F(CInterface, JacobiDavidsonTakesEachInnerSolver) {
+    const auto a = tridiagonal(200, 2, -1);
+    quiver_eigen_options options = eigen_options(3);
+    options.method = QUIVER_JACOBI_DAVIDSON;
+    std::vector<std::int64_t> products;
+    for (const std::int32_t inner : {QUIVER_INNER_MINRES, QUIVER_INNER_CG, QUIVER_INNER_GMRES}) {
+        options.inner = inner;
+        const auto result = solve(a.get(), options);
+        const quiver_eigen_info info = info_of(result);
+        ASSERT_EQ(info.count, 3);
+        for (int j = 0; j < 3; ++j) {
+            EXPECT_NEAR(info.values[j], exact(200, 2, -1, j), 4e-10);
+        }
+        products.push_back(info.operator_applications);
+    }
+    EXPECT_NE(products[0], products[1]);
+    options.inner = QUIVER_INNER_CG;
+    options.which = QUIVER_TARGET;
+    options.target = 1;
+    quiver_eigen_result* none = nullptr;
+    EXPECT_EQ(quiver_eigensolve(ctx(), a.get(), &options, &none), QUIVER_ERROR_INPUT);
+    options.inner = 3;
+    EXPECT_EQ(quiver_eigensolve(ctx(), a.get(), &options, &none), QUIVER_ERROR_INPUT);
+}
+
 TEST_F(CInterface, SolvesAnEndWithAMassMatrixThatIsFactorised) {
     const auto a = tridiagonal(200, 2, -1);
     const auto b = tridiagonal(200, 2, 0);

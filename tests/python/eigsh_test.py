@@ -203,6 +203,19 @@ def test_methods_blocks_and_ncv(rng, method):
     assert info.method == method
 
 
+@pytest.mark.parametrize("inner", ["minres", "cg", "gmres"])
+def test_inner_solvers(rng, inner):
+    a = random_hermitian(rng, 150, "z")
+    w = quiver.eigsh(a, 3, which="SA", method="jd", inner=inner, return_eigenvectors=False)
+    np.testing.assert_allclose(w, wanted(spectrum(a), 3, "SA"), atol=1e-12)
+    if inner == "cg":
+        with pytest.raises(ValueError, match="use minres or gmres"):
+            quiver.eigsh(a, 3, sigma=0.1, method="jd", inner=inner,
+                         preconditioner=lambda x: x)
+    with pytest.raises(ValueError, match="inner='qmr' is not one of minres, cg, gmres"):
+        quiver.eigsh(a, 3, which="SA", method="jd", inner="qmr")
+
+
 @pytest.mark.parametrize("name", ["jacobi", "chebyshev", "ic", "ldlt", "function"])
 def test_preconditioners(rng, name):
     a = random_definite(rng, 150, "d")

@@ -3,6 +3,7 @@
 // all solvers share are in eigen_matrix_test.cpp.
 #include "solvers/eigen/jacobi_davidson.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <complex>
 #include <limits>
@@ -366,6 +367,35 @@ TYPED_TEST(JacobiDavidsonTest, EachInnerSolverFindsEndsOfAPencil) {
             }
         }
     }
+}
+
+/// Without the estimate of the pair's residual these solves took 1889 and 9260 products, and 2025
+/// block products at the target.
+TEST(JacobiDavidson, ColumnsStopWhenTheirPairsNoLongerImprove) {
+    Context ctx = test::make_context();
+    EigenOptions options;
+    options.method = Method::jacobi_davidson;
+    options.k = 10;
+    options.which = Which::largest;
+    auto end = test::laplace3d<double>(ctx, 20, 20, 20);
+    const auto largest = eigensolve(ctx, EigenProblem<double>{end}, options);
+    test::check_pairs(ctx, end, largest, test::laplace3d_spectrum(20, 20, 20), 10, Which::largest);
+    EXPECT_LT(largest.operator_applications, 1700);
+    options.which = Which::target;
+    options.target = 1.5;
+    auto inside = test::laplace3d<double>(ctx, 12, 11, 10);
+    const auto near = eigensolve(ctx, EigenProblem<double>{inside}, options);
+    EXPECT_TRUE(near.converged) << near.message;
+    auto spectrum = test::laplace3d_spectrum(12, 11, 10);
+    std::sort(spectrum.begin(), spectrum.end(),
+              [](double x, double y) { return std::abs(x - 1.5) < std::abs(y - 1.5); });
+    std::sort(spectrum.begin(), spectrum.begin() + 10);
+    ASSERT_EQ(near.eigenvalues.size(), 10u);
+    for (std::size_t j = 0; j < 10; ++j) {
+        EXPECT_NEAR(near.eigenvalues[j], spectrum[j], 2e-9);
+    }
+    EXPECT_LT(near.operator_applications, 7800);
+    EXPECT_LT(near.iterations, 1900);
 }
 
 TYPED_TEST(JacobiDavidsonTest, CgRefusesATarget) {
