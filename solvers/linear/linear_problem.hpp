@@ -72,7 +72,8 @@ struct LinearOptions {
     /// as out_of_iterations with its present x. It must be set on all ranks or on none; its
     /// arguments are the same on all ranks, and its results must be. It needs a first guess of 0
     /// and is called in the first cycle of minres, of gmres without a preconditioner, and of cg
-    /// with separate search spaces. Cost with minres and cg: one pass over X and one all-reduce a step.
+    /// with separate search spaces. Cost with minres and cg: one pass over X and one all-reduce a
+    /// step.
     std::function<bool(const LinearStep&)> stop = {};
 };
 
