@@ -89,11 +89,6 @@ constexpr double patient_work = 16;
 constexpr double least_seconds = 1e-3;
 /// A solve with up to this many multiply-adds is cheap: some 5 s on one core.
 constexpr double cheap_products = 5e9;
-/// At an end of the spectrum of a matrix with up to this many rows, a factorisation is chosen first
-/// if the whole solve takes at most this many multiply-adds, 0.25 s. An iteration takes as long for
-/// easy matrices, and 500 steps more for the others. A forecast takes some 20 ms.
-constexpr std::int64_t end_rows = 20000;
-constexpr double end_products = 3e8;
 /// With more rows than this the forecast of a factorisation itself takes seconds.
 constexpr std::int64_t most_forecast_rows = 200000;
 /// Multiply-adds of a sparse factorisation that take as long as a dense solve, divided by n^3.
@@ -211,29 +206,6 @@ MethodChoice choose_interior(Context& ctx, const EigenProblem<T>& problem,
     }
     return std::isfinite(dense) ? MethodChoice{Method::dense, what + rows}
                                 : MethodChoice{Method::automatic, why_not};
-}
-
-/// Method::shift_invert for an end of the spectrum if it is sure to be fast, else
-/// Method::automatic.
-template <class T>
-MethodChoice choose_end(Context& ctx, const EigenProblem<T>& problem, const EigenOptions& options,
-                        const DirectLimits& limits) {
-    const FactorForecast forecast = forecast_factorisation(ctx, problem, options);
-    if (!forecast.fits(options.k) || forecast.solve_products(options.k, false) > end_products) {
-        return {Method::automatic, ""};
-    }
-    return {Method::shift_invert, "an end of the spectrum of a matrix with " +
-                                      std::to_string(limits.rows) + " rows, " + forecast.words()};
-}
-
-/// True if choose_end() may be asked. On a GPU an iteration takes less time.
-template <class T>
-bool has_cheap_end(Context& ctx, const EigenProblem<T>& problem, const EigenOptions& options,
-                   const DirectLimits& limits) {
-    const std::int64_t devices = ctx.comm().sum(std::int64_t{ctx.place() == Place::device ? 1 : 0});
-    return devices == 0 && limits.can_factorise && limits.rows <= end_rows &&
-           (options.which == Which::smallest || options.which == Which::largest) &&
-           !options.window && problem.preconditioner == nullptr && problem.inverse == nullptr;
 }
 
 /// The method that iterates, by the kind of problem alone.
@@ -573,8 +545,6 @@ MethodChoice choose_method(Context& ctx, const EigenProblem<T>& problem,
         ((limits.can_factorise && limits.rows <= most_forecast_rows) ||
          limits.rows <= limits.interior)) {
         direct = choose_interior(ctx, problem, options, limits);
-    } else if (direct.method == Method::automatic && has_cheap_end(ctx, problem, options, limits)) {
-        direct = choose_end(ctx, problem, options, limits);
     }
     if (direct.method != Method::automatic) {
         return direct;
