@@ -130,13 +130,15 @@ void add_solver(CLI::App& eigs, EigsOptions& options) {
     eigs.add_option_function<std::string>(
             "--inner",
             [&solver](const std::string& text) {
-                for (const InnerSolver inner :
-                     {InnerSolver::minres, InnerSolver::cg, InnerSolver::gmres}) {
+                for (const InnerSolver inner : {InnerSolver::minres, InnerSolver::cg,
+                                                InnerSolver::gmres, InnerSolver::jdqmr}) {
                     solver.inner = text == to_string(inner) ? inner : solver.inner;
                 }
             },
-            "Solver of the correction equations of jd; cg: only at an end")
-        ->check(CLI::IsMember({"minres", "cg", "gmres"}))
+            "Solver of the correction equations of jd; cg: only at an end; jdqmr: minres that "
+            "stops "
+            "when the pair's estimated residual no longer falls")
+        ->check(CLI::IsMember({"minres", "cg", "gmres", "jdqmr"}))
         ->default_str("minres");
     eigs.add_option("--precond", options.preconditioner,
                     "PRECONDITIONER of lobpcg and jd, see below")

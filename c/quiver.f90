@@ -24,7 +24,8 @@ module quiver
     integer(c_int32_t), parameter, public :: QUIVER_EIGEN_AUTO = 0, QUIVER_LANCZOS = 1, QUIVER_CHEBYSHEV = 2, &
         QUIVER_LOBPCG = 3, QUIVER_FILTER = 4, QUIVER_JACOBI_DAVIDSON = 5, &
         QUIVER_DENSE = 6, QUIVER_SHIFT_INVERT = 7
-    integer(c_int32_t), parameter, public :: QUIVER_INNER_MINRES = 0, QUIVER_INNER_CG = 1, QUIVER_INNER_GMRES = 2
+    integer(c_int32_t), parameter, public :: QUIVER_INNER_MINRES = 0, QUIVER_INNER_CG = 1, &
+        QUIVER_INNER_GMRES = 2, QUIVER_INNER_JDQMR = 3
     integer(c_int32_t), parameter, public :: QUIVER_ABFT_OFF = 0, QUIVER_ABFT_DETECT = 1, QUIVER_ABFT_CORRECT = 2
     integer(c_int32_t), parameter, public :: QUIVER_CG = 0, QUIVER_MINRES = 1, QUIVER_GMRES = 2, QUIVER_BICGSTAB = 3
 

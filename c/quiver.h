@@ -205,8 +205,14 @@ enum {
     QUIVER_SHIFT_INVERT = 7
 };
 /// The solver of the correction equations of QUIVER_JACOBI_DAVIDSON. cg: only at an end of the
-/// spectrum. gmres: for a preconditioner that is not positive definite.
-enum { QUIVER_INNER_MINRES = 0, QUIVER_INNER_CG = 1, QUIVER_INNER_GMRES = 2 };
+/// spectrum. gmres: for a preconditioner that is not positive definite. jdqmr: minres whose columns
+/// also stop when the estimated residual of their eigenpair no longer falls.
+enum {
+    QUIVER_INNER_MINRES = 0,
+    QUIVER_INNER_CG = 1,
+    QUIVER_INNER_GMRES = 2,
+    QUIVER_INNER_JDQMR = 3
+};
 /// Checksums against silent faults, for matrices: none, to find faults, to find and repair them
 /// (docs/abft.md).
 enum { QUIVER_ABFT_OFF = 0, QUIVER_ABFT_DETECT = 1, QUIVER_ABFT_CORRECT = 2 };
@@ -395,8 +401,8 @@ QUIVER_API quiver_status quiver_tsmm(quiver_context* context, quiver_scalar alph
 /// Y = alpha A X + beta Y for any operator A. X, Y: rows x n in the context's place, without
 /// overlap. beta = 0 overwrites Y. Errors: SHAPE, OTHER.
 QUIVER_API quiver_status quiver_spmm(quiver_context* context, const quiver_operator* a,
-                                     quiver_scalar alpha, const quiver_block* x,
-                                     quiver_scalar beta, const quiver_block* y);
+                                     quiver_scalar alpha, const quiver_block* x, quiver_scalar beta,
+                                     const quiver_block* y);
 
 /// X = Q R with Q^H Q = I and R upper triangular. X, Q: rows x n in the context's place, without
 /// overlap; R: n x n, host memory. Errors: SHAPE, NUMERICAL (X has NaN or infinity).

@@ -50,7 +50,8 @@ static_assert(static_cast<int>(Method::automatic) == QUIVER_EIGEN_AUTO &&
               static_cast<int>(Method::shift_invert) == QUIVER_SHIFT_INVERT);
 static_assert(static_cast<int>(InnerSolver::minres) == QUIVER_INNER_MINRES &&
               static_cast<int>(InnerSolver::cg) == QUIVER_INNER_CG &&
-              static_cast<int>(InnerSolver::gmres) == QUIVER_INNER_GMRES);
+              static_cast<int>(InnerSolver::gmres) == QUIVER_INNER_GMRES &&
+              static_cast<int>(InnerSolver::jdqmr) == QUIVER_INNER_JDQMR);
 static_assert(static_cast<int>(AbftMode::off) == QUIVER_ABFT_OFF &&
               static_cast<int>(AbftMode::detect) == QUIVER_ABFT_DETECT &&
               static_cast<int>(AbftMode::correct) == QUIVER_ABFT_CORRECT);
@@ -75,7 +76,7 @@ EigenOptions eigen_options(const quiver_eigen_options& given) {
     options.max_seconds = given.max_seconds;
     options.seed = or_default(given.seed, options.seed);
     options.method = enumerator<Method>(given.method, 8, "method");
-    options.inner = enumerator<InnerSolver>(given.inner, 3, "inner");
+    options.inner = enumerator<InnerSolver>(given.inner, 4, "inner");
     options.block = given.block;
     options.max_basis = given.max_basis;
     if (given.use_window != 0) {

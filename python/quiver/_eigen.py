@@ -198,7 +198,7 @@ def eigsh(A: Any, k: int = 6, M: Any = None, sigma: float | None = None, which: 
         stalls. 'shift-invert' factorises a sparse A.
     block : int
         Columns that a step multiplies at once; 0 lets the solver choose.
-    inner : {'minres', 'cg', 'gmres'}
+    inner : {'minres', 'cg', 'gmres', 'jdqmr'}
         The solver of the correction equations of 'jd'. 'cg' is for ends of the spectrum, 'gmres'
         for a preconditioner that is not positive definite.
     preconditioner : str, matrix, operator or callable, optional

@@ -99,7 +99,8 @@ EigenOptions options_of(const EigenRequest& request) {
               {Method::automatic, Method::lanczos, Method::chebyshev, Method::lobpcg,
                Method::filter, Method::jacobi_davidson, Method::dense, Method::shift_invert});
     options.inner =
-        parse("inner", request.inner, {InnerSolver::minres, InnerSolver::cg, InnerSolver::gmres});
+        parse("inner", request.inner,
+              {InnerSolver::minres, InnerSolver::cg, InnerSolver::gmres, InnerSolver::jdqmr});
     if (request.window) {
         options.window = Window{std::get<0>(*request.window), std::get<1>(*request.window)};
     }

@@ -54,6 +54,8 @@ const char* to_string(InnerSolver inner) {
             return "cg";
         case InnerSolver::gmres:
             return "gmres";
+        case InnerSolver::jdqmr:
+            return "jdqmr";
         default:
             return "minres";
     }

@@ -47,10 +47,11 @@ enum class Method : std::uint8_t {
 const char* to_string(Method method);
 
 /// The solver of the correction equations of jacobi_davidson(). cg: only at an end of the spectrum.
-/// gmres: for a preconditioner that is not Hermitian positive definite.
-enum class InnerSolver : std::uint8_t { minres, cg, gmres };
+/// gmres: for a preconditioner that is not Hermitian positive definite. jdqmr: minres whose columns
+/// also stop when the estimated residual of their eigenpair no longer falls.
+enum class InnerSolver : std::uint8_t { minres, cg, gmres, jdqmr };
 
-/// "minres", "cg", "gmres".
+/// "minres", "cg", "gmres", "jdqmr".
 const char* to_string(InnerSolver inner);
 
 /// Upper limits: columns of a block; eigenpairs or columns of a basis.

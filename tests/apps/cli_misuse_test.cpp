@@ -251,8 +251,8 @@ std::vector<Row> option_rows() {
         "preconditioner block-jacobi: size=65: a whole number from 1 to 64 is wanted");
     add("preconditioner's key twice", "eigs " + matrix + " --precond ic,sweeps=1,sweeps=2",
         "preconditioner ic: the key sweeps is given twice");
-    add("no iterations", "eigs " + matrix + " --max-iterations 0",
-        "--max-iterations 0: at least 1");
+    add("no iterations", "eigs " + matrix + " --max-iterations=-1",
+        "--max-iterations -1: at least 1");
     add("negative seed", "eigs " + matrix + " --seed -1",
         "eigs: --seed -1: a whole number from 0 to 9223372036854775807 is wanted");
     add("unknown generator", "eigs gen:laplac3d", "no generator 'laplac3d'; close ones: laplace1d");

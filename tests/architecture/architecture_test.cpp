@@ -80,7 +80,8 @@ std::string violation_of_doors(std::string_view file, std::string_view header) {
 /// violation() for libraries of other projects.
 std::string violation_of_libraries(std::string_view file, std::string_view header) {
     const bool is_rival = is_below(file, "apps/bench/rivals");
-    const bool is_guest = is_rival || is_below(file, "examples");
+    const bool is_guest =
+        is_rival || is_below(file, "apps/rival_programs") || is_below(file, "examples");
     if (is_any_of(header, {"cuda", "nvrtc", "cublas", "cusparse", "cusolver"}) &&
         file != "blockvec/device.cpp" && !is_below(file, "kernels/cuda") && !is_guest) {
         return "CUDA is included outside blockvec/device.cpp, kernels/cuda/, the bench's rivals "

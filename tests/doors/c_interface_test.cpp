@@ -227,7 +227,8 @@ TEST_F(CInterface, JacobiDavidsonTakesEachInnerSolver) {
     quiver_eigen_options options = eigen_options(3);
     options.method = QUIVER_JACOBI_DAVIDSON;
     std::vector<std::int64_t> products;
-    for (const std::int32_t inner : {QUIVER_INNER_MINRES, QUIVER_INNER_CG, QUIVER_INNER_GMRES}) {
+    for (const std::int32_t inner :
+         {QUIVER_INNER_MINRES, QUIVER_INNER_CG, QUIVER_INNER_GMRES, QUIVER_INNER_JDQMR}) {
         options.inner = inner;
         const auto result = solve(a.get(), options);
         const quiver_eigen_info info = info_of(result);
@@ -243,7 +244,7 @@ TEST_F(CInterface, JacobiDavidsonTakesEachInnerSolver) {
     options.target = 1;
     quiver_eigen_result* none = nullptr;
     EXPECT_EQ(quiver_eigensolve(ctx(), a.get(), &options, &none), QUIVER_ERROR_INPUT);
-    options.inner = 3;
+    options.inner = 4;
     EXPECT_EQ(quiver_eigensolve(ctx(), a.get(), &options, &none), QUIVER_ERROR_INPUT);
 }
 

@@ -203,9 +203,9 @@ def test_methods_blocks_and_ncv(rng, method):
     assert info.method == method
 
 
-@pytest.mark.parametrize("inner", ["minres", "cg", "gmres"])
+@pytest.mark.parametrize("inner", ["minres", "cg", "gmres", "jdqmr"])
 def test_inner_solvers(rng, inner):
-    a = random_hermitian(rng, 150, "z")
+    a = random_hermitian(rng, 150, "D")
     w = quiver.eigsh(a, 3, which="SA", method="jd", inner=inner, return_eigenvectors=False)
     np.testing.assert_allclose(w, wanted(spectrum(a), 3, "SA"), atol=1e-12)
     if inner == "cg":

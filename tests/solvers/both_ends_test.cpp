@@ -163,7 +163,7 @@ TYPED_TEST(BothEndsTest, RefusesWhatTwoSolvesCannotDo) {
     options.which = Which::largest_magnitude;
     EXPECT_THROW(eigensolve(this->ctx, EigenProblem<T>{a}, options), InputError);
     options.k = 2;
-    options.max_iterations = 0;
+    options.max_iterations = -1;
     EXPECT_THROW(eigensolve(this->ctx, EigenProblem<T>{a}, options), InputError);
 }
 

@@ -333,7 +333,8 @@ TYPED_TEST(JacobiDavidsonTest, EachInnerSolverFindsBothEnds) {
     using T = TypeParam;
     auto a = test::laplace3d<T>(this->ctx, 8, 8, 7);
     const auto spectrum = test::laplace3d_spectrum(8, 8, 7);
-    for (const InnerSolver inner : {InnerSolver::minres, InnerSolver::cg, InnerSolver::gmres}) {
+    for (const InnerSolver inner :
+         {InnerSolver::minres, InnerSolver::cg, InnerSolver::gmres, InnerSolver::jdqmr}) {
         for (const Which which : {Which::smallest, Which::largest}) {
             SCOPED_TRACE(std::string(to_string(inner)) + ", " + to_string(which));
             EigenOptions options = this->options_for(6, which);
@@ -352,7 +353,7 @@ TYPED_TEST(JacobiDavidsonTest, EachInnerSolverFindsEndsOfAPencil) {
     const auto spectrum = pencil_spectrum(dense<T>(n, disorder<T>), dense<T>(n, mass<T>));
     EigenProblem<T> problem{a};
     problem.b = &b;
-    for (const InnerSolver inner : {InnerSolver::cg, InnerSolver::gmres}) {
+    for (const InnerSolver inner : {InnerSolver::cg, InnerSolver::gmres, InnerSolver::jdqmr}) {
         for (const Which which : {Which::smallest, Which::largest}) {
             SCOPED_TRACE(std::string(to_string(inner)) + ", " + to_string(which));
             EigenOptions options = this->options_for(4, which);
@@ -375,6 +376,7 @@ TEST(JacobiDavidson, ColumnsStopWhenTheirPairsNoLongerImprove) {
     Context ctx = test::make_context();
     EigenOptions options;
     options.method = Method::jacobi_davidson;
+    options.inner = InnerSolver::jdqmr;
     options.k = 10;
     options.which = Which::largest;
     auto end = test::laplace3d<double>(ctx, 20, 20, 20);

@@ -182,6 +182,7 @@ std::vector<Search> searches() {
     Search& window = add("filter", Method::filter);
     window.options.k = 1;
     window.options.window = Window{0.8, 2.2};
+    window.start = 440;  // as many columns as the filter can choose
     window.with = {1, 1.5, 1.5, 2};
     return all;
 }

@@ -161,7 +161,8 @@ std::int64_t JadaCorrection<T>::solve(BlockView<T> t, CorrectionTarget target) {
     for (const InnerStop::Column& column : target.columns) {
         shift.push_back(T(static_cast<real_t<T>>(column.shift)));
     }
-    if (b_p_) {
+    const bool adaptive = inner_ == InnerSolver::jdqmr;
+    if (adaptive && b_p_) {
         std::vector<real_t<T>> lengths(target.columns.size());
         norms(ctx_, BlockView<const T>(x(width)), std::span<real_t<T>>(lengths));
         for (std::size_t j = 0; j < lengths.size(); ++j) {
@@ -176,7 +177,9 @@ std::int64_t JadaCorrection<T>::solve(BlockView<T> t, CorrectionTarget target) {
     options.restart = static_cast<int>(target.steps);
     options.share_search_space = false;
     options.fresh_residuals = false;
-    options.stop = [&stop](const LinearStep& step) { return stop(step); };
+    if (adaptive) {
+        options.stop = [&stop](const LinearStep& step) { return stop(step); };
+    }
     const LinearResult result =
         run_inner({operator_, r(width), shift, k_ ? &*preconditioner_ : nullptr}, t, options);
     for (const LinearColumn& column : result.columns) {

@@ -209,8 +209,8 @@ std::string VerifiedSearch<T>::stopped() const {
                steps;
     }
     if (!interrupted() && !stopped_ && options_.max_iterations == 0) {
-        return "stopped after " + steps + ", the last " +
-               std::to_string(iterations() - progress_at_) + " without progress,";
+        return "stopped after " + steps + " (the last " +
+               std::to_string(iterations() - progress_at_) + " without progress)";
     }
     return (interrupted() ? "interrupted after " : "stopped after ") + steps;
 }
