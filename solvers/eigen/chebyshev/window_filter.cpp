@@ -191,7 +191,7 @@ class WindowFilter : public VerifiedSearch<T> {
     Choice choose_step(const SpectralMoments& moments) const {
         // Two sweeps reach the tolerance, with a hundredth to spare for the start.
         const double ripple =
-            std::clamp(0.01 * std::sqrt(this->options().tol), least_ripple, most_ripple);
+            std::clamp(0.01 * std::sqrt(this->tolerance()), least_ripple, most_ripple);
         const double most = this->options().max_basis > 0 ? this->options().max_basis : max_pairs;
         std::vector<Choice> choices;
         std::vector<double> costs;
