@@ -56,8 +56,8 @@ TEST(Eigs, EigenvaluesByMagnitudeAndFromBothEnds) {
 TEST(Eigs, InnerSolversOfJacobiDavidson) {
     std::vector<int> products;
     for (const std::string arguments :
-         {"smallest", "smallest --inner minres", "smallest --inner cg", "smallest --inner gmres", "smallest --inner jdqmr",
-          "target:2.1 --inner gmres"}) {
+         {"smallest", "smallest --inner minres", "smallest --inner cg", "smallest --inner gmres",
+          "smallest --inner jdqmr", "target:2.1 --inner gmres"}) {
         const EigsOutcome outcome =
             run_eigs("gen:laplace3d,nx=9,ny=8,nz=7 -k 5 --method jd --which " + arguments);
         ASSERT_EQ(outcome.status, 0) << outcome.err;

@@ -231,6 +231,11 @@ TYPED_TEST(MissingCopyTest, OnlyTheSearchOfTheComplementFindsIt) {
     using T = TypeParam;
     for (const Search& search : searches()) {
         SCOPED_TRACE(search.name);
+        if (search.options.window && sizeof(real_t<T>) < sizeof(double)) {
+            // The filtered columns are dependent up to rounding. Random columns replace some of
+            // them, and may find the copy during the search.
+            continue;
+        }
         SparseMatrix<T> a = this->matrix(search.sign, search.with_b);
         SparseMatrix<T> b = test::matrix_from_rows<T>(
             this->ctx, rows, [](std::int64_t row, RowEntries<T>& entries) {
