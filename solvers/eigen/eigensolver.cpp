@@ -85,8 +85,6 @@ constexpr std::int64_t patient_sweeps = 20;
 /// An iteration continues if a direct solve takes more than this many times the work that the
 /// iteration has done.
 constexpr double patient_work = 16;
-/// What a method that goes on has at least of max_seconds: its first step ends the solve.
-constexpr double least_seconds = 1e-3;
 /// A solve with up to this many multiply-adds is cheap: some 5 s on one core.
 constexpr double cheap_products = 5e9;
 /// With more rows than this the forecast of a factorisation itself takes seconds.
@@ -404,9 +402,7 @@ class AutomaticSolve {
     void attempt(Method method, std::int64_t most) {
         EigenOptions options = options_;
         options.max_iterations = most;
-        if (options.max_seconds > 0) {
-            options.max_seconds = std::max(options.max_seconds - result_.seconds, least_seconds);
-        }
+        options.max_seconds = remaining_seconds(options_, result_.seconds);
         EigenProblem<T> problem = problem_;
         if (result_.vectors.width() > 0) {
             problem.start = std::as_const(result_).vectors.view();

@@ -9,13 +9,17 @@
 #include <complex>
 #include <functional>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <utility>
+#include <variant>
+#include <vector>
 
 #include <gtest/gtest.h>
 
 #include "blockvec/error.hpp"
 #include "kernels/random.hpp"
+#include "solvers/eigen/search/block_memory.hpp"
 #include "solvers/eigen/search/verification.hpp"
 #include "solvers/eigen/search/verified_search.hpp"
 #include "tests/support/eigen_checks.hpp"
@@ -352,6 +356,37 @@ TEST(VerifiedSearch, WithoutALimitItEndsWithoutProgress) {
     EXPECT_EQ(
         steps([](std::int64_t step) { return std::pair(0, 1 + 1.0 / static_cast<double>(step)); }),
         5001);
+}
+
+TEST(VerifiedSearch, BlocksOfAGigabyteAreAnnounced) {
+    std::vector<std::string> notes;
+    Context ctx = test::make_context();
+    ctx.set_event_sink([&](const Event& event) {
+        if (const auto* notice = std::get_if<NoticeEvent>(&event)) {
+            notes.push_back(notice->text);
+        }
+    });
+    const int ranks = ctx.comm().size();
+    const RowMap map = RowMap::by_local_rows(ctx.comm(), 1000000);
+    claim_block_memory<double>(ctx, map, 124, "the test: blocks");
+    EXPECT_TRUE(notes.empty());
+    claim_block_memory<double>(ctx, map, 126, "the test: blocks");
+    ASSERT_EQ(notes.size(), 1u);
+    EXPECT_EQ(notes[0], std::string("the test: blocks of 126 columns take 1008 MB") +
+                            (ranks > 1 ? " on a rank" : ""));
+    if (ctx.place() == Place::host) {
+        EXPECT_THROW(claim_block_memory<double>(ctx, map, 2000000000, "the test: blocks"),
+                     MemoryError);
+    }
+}
+
+TEST(VerifiedSearch, LaterSolvesGetTheRestOfTheSeconds) {
+    EigenOptions options;
+    EXPECT_EQ(remaining_seconds(options, 5), 0);
+    options.max_seconds = 3;
+    EXPECT_EQ(remaining_seconds(options, 1), 2);
+    EXPECT_GT(remaining_seconds(options, 5), 0);
+    EXPECT_LT(remaining_seconds(options, 5), 0.01);
 }
 
 TEST(VerifiedSearch, SecondsEndASolveOnAllRanks) {

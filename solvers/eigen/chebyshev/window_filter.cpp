@@ -111,7 +111,6 @@ class WindowFilter : public VerifiedSearch<T> {
         visit("spectrum_low", spectrum_.low);
         visit("spectrum_high", spectrum_.high);
         visit("least_inside", least_inside_);
-        visit("step", mixture_);  // its name in earlier versions
         visit("columns", columns_);
         visit("iterations", iterations_);
         visit("applications_before", applications_);
@@ -126,7 +125,7 @@ class WindowFilter : public VerifiedSearch<T> {
     void restore(const SavedState<T>& state) override {
         norm_ = state.number("norm");
         columns_ = state.count("columns", std::min<std::int64_t>(this->dimensions(), max_pairs));
-        if (series_.empty() || !(spectrum_.low < spectrum_.high) || !(mixture_ > 0)) {
+        if (series_.empty() || !(spectrum_.low < spectrum_.high)) {
             state.refuse("the state has no valid filter");
         }
         make_block();
@@ -171,7 +170,6 @@ class WindowFilter : public VerifiedSearch<T> {
         expected_ = moments.count(low_, high_);
         const auto [design, wanted] = choose_step(moments);
         series_ = filter_series(spectrum_, low_, high_, design);
-        mixture_ = std::max(high_ - low_, 1e-6 * spectrum_.half_width()) / 6;
         least_inside_ = 1;
         for (int i = 0; i <= window_samples; ++i) {
             const double at = low_ + (high_ - low_) * i / window_samples;
@@ -247,9 +245,11 @@ class WindowFilter : public VerifiedSearch<T> {
 
     void rayleigh_ritz(const char* stage) {
         block_->rayleigh_ritz(iterations_);
-        // Move back mixtures of eigenvectors from both sides of the window.
+        // Move back mixtures of eigenvectors from both sides of the window, whose residuals are
+        // large.
+        const double mixture = std::max(high_ - low_, 1e-6 * spectrum_.half_width()) / 6;
         block_->move_back(
-            [&](int j) { return block_->key(j) <= 0 && block_->residual(j) > mixture_; });
+            [&](int j) { return block_->key(j) <= 0 && block_->residual(j) > mixture; });
         int converged = 0;
         while (converged < inside() && block_->residual(converged) <= this->lockable()) {
             ++converged;
@@ -418,8 +418,6 @@ class WindowFilter : public VerifiedSearch<T> {
     std::vector<double> series_;
     /// The smallest value of the filter in the window.
     double least_inside_ = 1;
-    /// A pair in the window with a larger residual is a mixture of eigenvectors beside the window.
-    double mixture_ = 0;
     int columns_ = 0;
     double norm_ = 0;
     std::int64_t iterations_ = 0;

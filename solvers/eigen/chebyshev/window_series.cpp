@@ -23,9 +23,10 @@ double jackson(int m, int terms) {
     return ((terms - m + 1) * std::cos(m * q) + std::sin(m * q) / std::tan(q)) / (terms + 1);
 }
 
+/// In decibels.
 double attenuation(double ripple) {
     return -20 * std::log10(ripple);
-}  // in decibels
+}
 
 /// Coefficients of the indicator function of [low, high], each times damping(m).
 template <class Damping>

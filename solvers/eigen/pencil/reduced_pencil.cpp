@@ -88,6 +88,7 @@ class ReducedPencil {
         EigenResult<T> result;
         BlockVector<T> y;
         std::int64_t iterations = 0;
+        double seconds = 0;
         double worst = 0;
         for (int solves = 1;; ++solves) {
             EigenProblem<T> standard{*c_};
@@ -96,6 +97,8 @@ class ReducedPencil {
             result = solve_(ctx_, standard, options);
             result.iterations += iterations;
             iterations = result.iterations;
+            seconds += result.seconds;
+            options.max_seconds = remaining_seconds(options_, seconds);
             applications_ += result.operator_applications;
             y = std::move(result.vectors);
             restore(std::as_const(y).view(), result);

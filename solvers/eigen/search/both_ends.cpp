@@ -166,7 +166,10 @@ class BothEnds {
             constraints = side_by_side<T>(ctx_, map_, problem_.constraints, columns_of(found));
             problem.constraints = std::as_const(constraints).view();
         }
-        return eigensolve(ctx_, problem, options);
+        options.max_seconds = remaining_seconds(options_, seconds_);
+        EigenResult<T> result = eigensolve(ctx_, problem, options);
+        seconds_ += result.seconds;
+        return result;
     }
 
     /// True if one coarse pair shows that every |value| at the other end is below those found.
@@ -231,6 +234,8 @@ class BothEnds {
     const EigenOptions& options_;
     RowMap map_;
     Ends<T> ends_;
+    /// Of all solves so far.
+    double seconds_ = 0;
 };
 
 }  // namespace
