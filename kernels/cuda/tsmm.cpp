@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+#include <cstdint>
+
 #include "blockvec/device.hpp"
 #include "blockvec/error.hpp"
 #include "blockvec/scalar_list.hpp"
@@ -90,9 +93,18 @@ bool needs_copy(const TsmmArgs<T>& args, const PanelPair& panels) {
     return args.x == args.y && !panels.single();
 }
 
+/// The most bytes that are copied at once.
+constexpr std::int64_t copied_bytes = std::int64_t{1} << 30;
+
 template <class T>
 std::size_t row_bytes(const TsmmArgs<T>& args) {
     return static_cast<std::size_t>(args.m) * sizeof(T);
+}
+
+template <class T>
+std::int64_t copied_rows(const TsmmArgs<T>& args) {
+    return std::clamp<std::int64_t>(copied_bytes / static_cast<std::int64_t>(row_bytes(args)), 1,
+                                    args.rows);
 }
 
 template <class T>
@@ -147,7 +159,7 @@ std::size_t workspace_bytes(Context& ctx, const TsmmArgs<T>& args) {
     if (args.m == 0 || args.n == 0 || !needs_copy(args, panels_of(planner, args))) {
         return 0;
     }
-    return static_cast<std::size_t>(args.rows) * row_bytes(args);
+    return static_cast<std::size_t>(copied_rows(args)) * row_bytes(args);
 }
 
 template <class T>
@@ -167,18 +179,27 @@ void tsmm(Context& ctx, const TsmmArgs<T>& args, void* workspace) {
         return;
     }
     const PanelPair panels = panels_of(planner, args);
-    TsmmArgs<T> actual = args;
-    if (needs_copy(args, panels)) {
-        device::copy_2d(workspace, row_bytes(args), args.x,
-                        static_cast<std::size_t>(args.ldx) * sizeof(T), row_bytes(args),
-                        static_cast<std::size_t>(args.rows), ctx.stream());
-        actual.x = static_cast<const T*>(workspace);
-        actual.ldx = args.m;
+    const auto launch_panels = [&](const TsmmArgs<T>& rows) {
+        for_each_panel(rows, panels, [&](const TsmmArgs<T>& part) {
+            const Planner::Ready& ready = ready_for(ctx, part);
+            launch_product(ctx, part, ready.planned, *ready.kernel);
+        });
+    };
+    if (!needs_copy(args, panels)) {
+        launch_panels(args);
+        return;
     }
-    for_each_panel(actual, panels, [&](const TsmmArgs<T>& part) {
-        const Planner::Ready& ready = ready_for(ctx, part);
-        launch_product(ctx, part, ready.planned, *ready.kernel);
-    });
+    TsmmArgs<T> some = args;
+    some.x = static_cast<const T*>(workspace);
+    some.ldx = args.m;
+    for (std::int64_t first = 0; first < args.rows; first += some.rows) {
+        some.rows = std::min(copied_rows(args), args.rows - first);
+        some.y = args.y + first * args.ldy;
+        device::copy_2d(workspace, row_bytes(args), args.x + first * args.ldx,
+                        static_cast<std::size_t>(args.ldx) * sizeof(T), row_bytes(args),
+                        static_cast<std::size_t>(some.rows), ctx.stream());
+        launch_panels(some);
+    }
 }
 
 template <class T>

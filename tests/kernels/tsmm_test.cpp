@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/tsmm.hpp"
 
+#include <cmath>
+#include <utility>
+#include <vector>
+
 #include <gtest/gtest.h>
 
+#include "kernels/column_ops.hpp"
+#include "kernels/random.hpp"
 #include "kernels/reference/reference_kernels.hpp"
 #include "kernels/tuning.hpp"
 #include "tests/support/bounds.hpp"
@@ -174,6 +180,50 @@ TYPED_TEST(Tsmm, MatchesTheReferenceForUnequalWidths) {
             67, m, n, this->coefficients[2], this->coefficients[2], layouts[2], Place::host};
         check_case(this->ctx, this->generator, c);
         check_in_place(this->ctx, this->generator, c);
+    }
+}
+
+/// A GPU copies at most a gigabyte of an in-place product at once.
+TEST(TsmmInPlace, OperandsOfGigabytes) {
+    Context ctx = make_context();
+    if (ctx.place() == Place::host) {
+        GTEST_SKIP() << "only a GPU copies operands";
+    }
+    constexpr int m = 2000;
+    constexpr int n = 100;
+    constexpr std::int64_t rows = 70'000;
+    BlockVector<double> x(ctx, RowMap::by_local_rows(ctx.comm(), rows), m);
+    fill_random(ctx, 1, x);
+    SmallMatrix<double> c(m, n);
+    std::mt19937_64 generator = make_generator();
+    std::uniform_real_distribution<double> entry(-1, 1);
+    for (int i = 0; i < m * n; ++i) {
+        c.data()[i] = entry(generator);
+    }
+    std::vector<std::int64_t> samples = {0, 67'107, 67'108, rows - 1};  // 2^30 / (8 m) = 67,108
+    samples.push_back(static_cast<std::int64_t>(generator() % rows));
+    SmallMatrix<double> before(static_cast<int>(samples.size()), m);
+    SmallMatrix<double> after(static_cast<int>(samples.size()), n);
+    const auto read = [&](SmallMatrix<double>& to) {
+        for (std::size_t s = 0; s < samples.size(); ++s) {
+            copy(ctx, std::as_const(x).columns(0, to.cols()).row_range(samples[s], 1),
+                 to.view().row_range(static_cast<std::int64_t>(s), 1));
+        }
+        ctx.synchronize();
+    };
+    read(before);
+    tsmm(ctx, 1.0, std::as_const(x).view(), c.view(), 0.0, x.columns(0, n));
+    read(after);
+    for (int s = 0; s < before.rows(); ++s) {
+        for (int j = 0; j < n; ++j) {
+            double sum = 0;
+            double sizes = 0;
+            for (int i = 0; i < m; ++i) {
+                sum += before(s, i) * c(i, j);
+                sizes += std::abs(before(s, i) * c(i, j));
+            }
+            EXPECT_NEAR(after(s, j), sum, 1e-13 * sizes) << "row " << samples[std::size_t(s)];
+        }
     }
 }
 

@@ -19,6 +19,7 @@
 
 #include "blockvec/error.hpp"
 #include "solvers/abft/protected_matrix.hpp"
+#include "solvers/eigen/dense/projected_eigen.hpp"
 #include "solvers/eigen/eigensolver.hpp"
 #include "solvers/orth/indefinite_error.hpp"
 #include "tests/solvers/dense_rows.hpp"
@@ -426,6 +427,55 @@ TYPED_TEST(DenseEigenTest, AllRanksHaveTheSameBits) {
     for (const double value : result.eigenvalues) {
         EXPECT_EQ(this->ctx.comm().max(value), value);
         EXPECT_EQ(this->ctx.comm().max(-value), -value);
+    }
+}
+
+/// Projected matrices of small orders go to Eigen, those of large ones to LAPACK on rank 0. Both
+/// read the lower triangle only.
+TYPED_TEST(DenseEigenTest, ProjectedMatricesOfEveryOrder) {
+    using T = TypeParam;
+    for (const int n : {0, 1, 31, 255, 256, 300}) {
+        std::vector<double> spectrum(static_cast<std::size_t>(n));
+        for (std::size_t i = 0; i < spectrum.size(); ++i) {
+            spectrum[i] = static_cast<double>(i / 2) - 20;
+        }
+        Dense<T> a = with_spectrum<T>(this->random, spectrum);
+        SmallMatrix<T> h(n, n);
+        for (int i = 0; i < n; ++i) {
+            for (int j = 0; j < n; ++j) {
+                h(i, j) = j <= i ? a[static_cast<std::size_t>(i)][static_cast<std::size_t>(j)]
+                                 : T(std::numeric_limits<real_t<T>>::quiet_NaN());
+            }
+        }
+        const HermitianEigen<T> eigen = projected_eigen(this->ctx, h);
+        ASSERT_TRUE(eigen.converged);
+        ASSERT_EQ(eigen.values.size(), spectrum.size());
+        ASSERT_EQ(eigen.vectors.rows(), n);
+        const double bound = 100 * static_cast<double>(epsilon_v<T>) * (n + 20);
+        double worst = 0;
+        double sum = 0;
+        for (int j = 0; j < n; ++j) {
+            const auto value = static_cast<double>(eigen.values[static_cast<std::size_t>(j)]);
+            EXPECT_NEAR(value, spectrum[static_cast<std::size_t>(j)], bound);
+            for (int i = 0; i < n; ++i) {
+                T image = 0;
+                T inner = 0;
+                for (int l = 0; l < n; ++l) {
+                    const auto row = static_cast<std::size_t>(i);
+                    const auto column = static_cast<std::size_t>(l);
+                    image += a[row][column] * eigen.vectors(l, j);
+                    inner += conjugate(eigen.vectors(l, i)) * eigen.vectors(l, j);
+                }
+                const T difference =
+                    image - eigen.values[static_cast<std::size_t>(j)] * eigen.vectors(i, j);
+                worst = std::max({worst, static_cast<double>(std::abs(difference)),
+                                  static_cast<double>(std::abs(inner - T(i == j ? 1 : 0)))});
+                sum += static_cast<double>(std::abs(eigen.vectors(i, j)));
+            }
+        }
+        EXPECT_LE(worst, bound) << n << " rows";
+        EXPECT_EQ(this->ctx.comm().max(sum), sum);
+        EXPECT_EQ(this->ctx.comm().max(-sum), -sum);
     }
 }
 

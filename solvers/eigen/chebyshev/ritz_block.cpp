@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "solvers/eigen/chebyshev/ritz_block.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <complex>
 #include <numeric>
@@ -260,13 +261,22 @@ std::vector<RitzPair> RitzBlock<T>::pairs(int active) const {
 
 template <class T>
 void RitzBlock<T>::extract(const std::vector<int>& order, BlockView<T> y) {
-    BlockVector<T> all;
-    const int last = order.empty() ? 0 : *std::max_element(order.begin(), order.end()) + 1;
-    const int active = std::max(0, last - locked());
-    ctx_.comm().agree([&] { all = BlockVector<T>(ctx_, a_.row_map(), locked() + active); });
-    copy(ctx_, locked_block(), all.columns(0, locked()));
-    copy(ctx_, active_block().columns(0, active), all.columns(locked(), active));
-    gather_columns(ctx_, all.view(), order, y);
+    // Runs of columns from one block are gathered from there: a copy of both blocks could take more
+    // memory than there is.
+    const auto is_locked = [&](int j) { return j < locked(); };
+    for (auto first = order.begin(); first != order.end();) {
+        const bool from_locked = is_locked(*first);
+        const auto last =
+            std::find_if(first, order.end(), [&](int j) { return is_locked(j) != from_locked; });
+        std::vector<int> columns(first, last);
+        if (!from_locked) {
+            std::for_each(columns.begin(), columns.end(), [&](int& j) { j -= locked(); });
+        }
+        gather_columns(
+            ctx_, from_locked ? locked_block() : active_block(), columns,
+            y.columns(static_cast<int>(first - order.begin()), static_cast<int>(columns.size())));
+        first = last;
+    }
 }
 
 template <class T>

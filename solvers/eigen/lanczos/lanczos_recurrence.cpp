@@ -12,9 +12,9 @@
 #include "kernels/column_ops.hpp"
 #include "kernels/tsmm.hpp"
 #include "kernels/tsmttsm.hpp"
+#include "solvers/eigen/dense/projected_eigen.hpp"
 #include "solvers/eigen/search/rayleigh_ritz.hpp"
 #include "solvers/small_blocks.hpp"
-#include "solvers/small_dense.hpp"
 
 namespace quiver {
 namespace {
@@ -142,7 +142,7 @@ double LanczosRecurrence<T>::coupling_norm() const {
 template <class T>
 void LanczosRecurrence<T>::form_ritz_pairs() {
     size_at_ritz_ = std::min(size_at_ritz_, size_);
-    const HermitianEigen<T> eigen = hermitian_eigen(h_);
+    const HermitianEigen<T> eigen = projected_eigen(ctx_, h_);
     if (!eigen.converged) {
         fail("the dense eigensolver failed on a projected matrix of " + std::to_string(size_) +
              " rows");

@@ -15,6 +15,7 @@
 #include "kernels/tsmm.hpp"
 #include "kernels/tsmm_gram.hpp"
 #include "kernels/tsmttsm.hpp"
+#include "solvers/eigen/dense/projected_eigen.hpp"
 #include "solvers/eigen/lobpcg/chebyshev_inverse.hpp"
 #include "solvers/eigen/search/block_memory.hpp"
 #include "solvers/eigen/search/rayleigh_ritz.hpp"
@@ -216,7 +217,7 @@ void LobpcgSpace<T>::ritz_of_v() {
 
 template <class T>
 typename LobpcgSpace<T>::Ritz LobpcgSpace<T>::ritz_of(const SmallMatrix<T>& h) {
-    const HermitianEigen<T> eigen = hermitian_eigen(h);
+    const HermitianEigen<T> eigen = projected_eigen(ctx_, h);
     if (!eigen.converged) {
         fail("the dense eigensolver failed on a projected matrix of " + std::to_string(h.rows()) +
              " rows");

@@ -17,8 +17,8 @@
 #include "kernels/column_ops.hpp"
 #include "kernels/tsmm.hpp"
 #include "kernels/tsmttsm.hpp"
+#include "solvers/eigen/dense/projected_eigen.hpp"
 #include "solvers/eigen/search/spectral_order.hpp"
-#include "solvers/small_dense.hpp"
 
 namespace quiver {
 
@@ -83,7 +83,7 @@ std::vector<RitzPair> rayleigh_ritz(Context& ctx, BlockView<T> x, BlockView<T> b
     SmallMatrix<T> h(n, n);
     tsmttsm(ctx, T(1), BlockView<const T>(x), BlockView<const T>(ax), T(0), h);
     check(std::as_const(h));
-    const HermitianEigen<T> eigen = hermitian_eigen(h);
+    const HermitianEigen<T> eigen = projected_eigen(ctx, h);
     if (!eigen.converged) {
         fail("the dense eigensolver failed on " + std::to_string(n) + " rows");
     }

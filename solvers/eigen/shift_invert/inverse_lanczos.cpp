@@ -11,8 +11,8 @@
 #include "kernels/column_ops.hpp"
 #include "kernels/random.hpp"
 #include "kernels/tsmm.hpp"
+#include "solvers/eigen/dense/projected_eigen.hpp"
 #include "solvers/orth/block_gram_schmidt.hpp"
-#include "solvers/small_dense.hpp"
 
 namespace quiver {
 
@@ -115,7 +115,7 @@ const std::vector<InversePair>& InverseLanczos<W>::fill_basis() {
             h(i, j) = conjugate(projected_(j, i));
         }
     }
-    HermitianEigen<W> eigen = hermitian_eigen(h);
+    HermitianEigen<W> eigen = projected_eigen(pencil_.ctx(), h);
     if (!eigen.converged) {
         throw NumericalError("shift-invert: the dense eigensolver failed on " +
                              std::to_string(size_) + " rows");
