@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <string>
 #include <utility>
 
@@ -13,11 +14,12 @@
 #include "kernels/dense_operator.hpp"
 #include "kernels/sparse/sparse_matrix.hpp"
 #include "solvers/abft/guarded_solve.hpp"
+#include "solvers/dense/lapack.hpp"
 #include "solvers/eigen/block_lanczos.hpp"
 #include "solvers/eigen/chebyshev_subspace.hpp"
-#include "solvers/eigen/dense/lapack.hpp"
 #include "solvers/eigen/dense_eigen.hpp"
 #include "solvers/eigen/jacobi_davidson.hpp"
+#include "solvers/eigen/lanczos/short_lanczos.hpp"
 #include "solvers/eigen/lobpcg.hpp"
 #include "solvers/eigen/pencil/reduced_pencil.hpp"
 #include "solvers/eigen/search/audited_solve.hpp"
@@ -87,6 +89,12 @@ constexpr std::int64_t patient_sweeps = 20;
 constexpr double patient_work = 16;
 /// A solve with up to this many multiply-adds is cheap: some 5 s on one core.
 constexpr double cheap_products = 5e9;
+/// At an end of the spectrum of a matrix with up to this many rows, at which a short Lanczos run of
+/// this many steps finds crowded eigenvalues, a solve by factorisation is chosen first if it takes
+/// at most this many multiply-adds, 0.25 s. A forecast takes some 20 ms.
+constexpr std::int64_t end_rows = 20000;
+constexpr int end_steps = 60;
+constexpr double end_products = 3e8;
 /// With more rows than this the forecast of a factorisation itself takes seconds.
 constexpr std::int64_t most_forecast_rows = 200000;
 /// Multiply-adds of a sparse factorisation that take as long as a dense solve, divided by n^3.
@@ -204,6 +212,56 @@ MethodChoice choose_interior(Context& ctx, const EigenProblem<T>& problem,
     }
     return std::isfinite(dense) ? MethodChoice{Method::dense, what + rows}
                                 : MethodChoice{Method::automatic, why_not};
+}
+
+/// True if the first eigenvalues at this end are so crowded that an iteration will need many steps:
+/// one of the first two Ritz values of a short Lanczos run has a residual above their distance, and
+/// they are closer than the first two zeros of a Chebyshev polynomial, which are the Ritz values of
+/// a spectrum without gaps. Always true with a B, whose inverse the run does not know.
+template <class T>
+bool is_hard_end(Context& ctx, const EigenProblem<T>& problem, const EigenOptions& options) {
+    if (problem.b != nullptr) {
+        return true;
+    }
+    try {
+        const ShortLanczos run =
+            short_lanczos<T>(ctx, problem.a, problem.constraints, end_steps, options.seed);
+        const std::size_t count = run.values.size();
+        if (!run.complete || count < 2) {
+            return false;
+        }
+        const std::size_t first = options.which == Which::smallest ? 0 : count - 1;
+        const std::size_t second = options.which == Which::smallest ? 1 : count - 2;
+        const double distance = std::abs(run.values[first] - run.values[second]);
+        const double angle = std::numbers::pi / (2 * end_steps);
+        const double uniform =
+            (std::cos(angle) - std::cos(3 * angle)) / 2 * (run.values.back() - run.values.front());
+        return distance < uniform &&
+               distance < std::max(run.residuals[first], run.residuals[second]);
+    } catch (const NumericalError&) {
+        return false;  // the iteration finds the same fault, or scales the matrix
+    }
+}
+
+/// Method::shift_invert for an end of the spectrum where it is likely to be faster, else
+/// Method::automatic. On a GPU an iteration takes less time.
+template <class T>
+MethodChoice choose_end(Context& ctx, const EigenProblem<T>& problem, const EigenOptions& options,
+                        const DirectLimits& limits) {
+    const std::int64_t devices = ctx.comm().sum(std::int64_t{ctx.place() == Place::device ? 1 : 0});
+    const bool is_end = options.which == Which::smallest || options.which == Which::largest;
+    if (devices > 0 || !limits.can_factorise || limits.rows > end_rows || !is_end ||
+        options.window || problem.preconditioner != nullptr || problem.inverse != nullptr ||
+        !is_hard_end(ctx, problem, options)) {
+        return {Method::automatic, ""};
+    }
+    const FactorForecast forecast = forecast_factorisation(ctx, problem, options);
+    if (!forecast.fits(options.k) || forecast.solve_products(options.k, false) > end_products) {
+        return {Method::automatic, ""};
+    }
+    return {Method::shift_invert,
+            (problem.b != nullptr ? "B is given; " : "the eigenvalues are crowded at this end; ") +
+                forecast.words() + ", are cheap"};
 }
 
 /// The method that iterates, by the kind of problem alone.
@@ -541,6 +599,8 @@ MethodChoice choose_method(Context& ctx, const EigenProblem<T>& problem,
         ((limits.can_factorise && limits.rows <= most_forecast_rows) ||
          limits.rows <= limits.interior)) {
         direct = choose_interior(ctx, problem, options, limits);
+    } else if (direct.method == Method::automatic) {
+        direct = choose_end(ctx, problem, options, limits);
     }
     if (direct.method != Method::automatic) {
         return direct;

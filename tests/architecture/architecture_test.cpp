@@ -41,11 +41,13 @@ struct SolverFolder {
 const std::vector<SolverFolder>& solver_folders() {
     static const std::vector<SolverFolder> folders{
         {"solvers/abft", {}},
+        {"solvers/dense", {}},
         {"solvers/orth", {}},
         {"solvers/precond", {}},
         {"solvers/linear", {"solvers/abft/", "solvers/orth/"}},
         {"solvers/eigen",
-         {"solvers/abft/", "solvers/linear/", "solvers/orth/", "solvers/precond/"}}};
+         {"solvers/abft/", "solvers/dense/", "solvers/linear/", "solvers/orth/",
+          "solvers/precond/"}}};
     return folders;
 }
 

@@ -19,7 +19,7 @@
 
 #include "blockvec/error.hpp"
 #include "solvers/abft/protected_matrix.hpp"
-#include "solvers/eigen/dense/projected_eigen.hpp"
+#include "solvers/dense/projected_eigen.hpp"
 #include "solvers/eigen/eigensolver.hpp"
 #include "solvers/orth/indefinite_error.hpp"
 #include "tests/solvers/dense_rows.hpp"
@@ -437,7 +437,8 @@ TYPED_TEST(DenseEigenTest, ProjectedMatricesOfEveryOrder) {
     for (const int n : {0, 1, 31, 255, 256, 300}) {
         std::vector<double> spectrum(static_cast<std::size_t>(n));
         for (std::size_t i = 0; i < spectrum.size(); ++i) {
-            spectrum[i] = static_cast<double>(i / 2) - 20;
+            const std::size_t pair = i / 2;
+            spectrum[i] = static_cast<double>(pair) - 20;
         }
         Dense<T> a = with_spectrum<T>(this->random, spectrum);
         SmallMatrix<T> h(n, n);

@@ -15,7 +15,7 @@
 #include "blockvec/scalar_list.hpp"
 #include "kernels/column_ops.hpp"
 #include "kernels/sparse/sparse_matrix.hpp"
-#include "solvers/eigen/dense/dense_pencil.hpp"
+#include "solvers/dense/dense_pencil.hpp"
 #include "solvers/eigen/dense/dense_selection.hpp"
 #include "solvers/eigen/search/given_columns.hpp"
 #include "solvers/eigen/search/scaled_residuals.hpp"

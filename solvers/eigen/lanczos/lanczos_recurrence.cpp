@@ -12,7 +12,7 @@
 #include "kernels/column_ops.hpp"
 #include "kernels/tsmm.hpp"
 #include "kernels/tsmttsm.hpp"
-#include "solvers/eigen/dense/projected_eigen.hpp"
+#include "solvers/dense/projected_eigen.hpp"
 #include "solvers/eigen/search/rayleigh_ritz.hpp"
 #include "solvers/small_blocks.hpp"
 

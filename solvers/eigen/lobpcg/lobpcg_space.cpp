@@ -15,7 +15,7 @@
 #include "kernels/tsmm.hpp"
 #include "kernels/tsmm_gram.hpp"
 #include "kernels/tsmttsm.hpp"
-#include "solvers/eigen/dense/projected_eigen.hpp"
+#include "solvers/dense/projected_eigen.hpp"
 #include "solvers/eigen/lobpcg/chebyshev_inverse.hpp"
 #include "solvers/eigen/search/block_memory.hpp"
 #include "solvers/eigen/search/rayleigh_ritz.hpp"

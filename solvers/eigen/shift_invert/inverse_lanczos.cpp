@@ -11,7 +11,7 @@
 #include "kernels/column_ops.hpp"
 #include "kernels/random.hpp"
 #include "kernels/tsmm.hpp"
-#include "solvers/eigen/dense/projected_eigen.hpp"
+#include "solvers/dense/projected_eigen.hpp"
 #include "solvers/orth/block_gram_schmidt.hpp"
 
 namespace quiver {

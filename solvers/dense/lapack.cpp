@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "solvers/eigen/dense/lapack.hpp"
+#include "solvers/dense/lapack.hpp"
 
 #include <array>
 #include <cstdlib>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The eigenpairs of a projected operator that is equal on every rank. Private to solvers/eigen.
+// The eigenpairs of a projected operator that is equal on every rank. Private to solvers/.
 #pragma once
 
 #include "blockvec/context.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "solvers/eigen/dense/dense_pencil.hpp"
+#include "solvers/dense/dense_pencil.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "solvers/eigen/dense/projected_eigen.hpp"
+#include "solvers/dense/projected_eigen.hpp"
 
 #include <complex>
 #include <cstddef>
@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "blockvec/scalar_list.hpp"
-#include "solvers/eigen/dense/dense_pencil.hpp"
-#include "solvers/eigen/dense/lapack.hpp"
+#include "solvers/dense/dense_pencil.hpp"
+#include "solvers/dense/lapack.hpp"
 
 namespace quiver {
 namespace {

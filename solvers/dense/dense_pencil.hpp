@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The eigenvalues and eigenvectors of a dense Hermitian pencil in the memory of one process.
-// Private to solvers/eigen.
+// Private to solvers/.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "blockvec/small_matrix.hpp"
-#include "solvers/eigen/dense/lapack.hpp"
+#include "solvers/dense/lapack.hpp"
 
 namespace quiver {
 

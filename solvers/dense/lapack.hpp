@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The LAPACK routines of the dense eigensolver, loaded at run time: a program that makes no dense
-// solve starts without the library. Private to solvers/eigen.
+// solve starts without the library. Private to solvers/.
 #pragma once
 
 #include <complex>
