@@ -62,6 +62,18 @@ Properties properties(int id) {
     return result;
 }
 
+std::size_t available_bytes(int id) {
+    cudaMemPool_t pool = nullptr;
+    check(cudaDeviceGetDefaultMemPool(&pool, id), "cudaDeviceGetDefaultMemPool");
+    std::uint64_t kept = 0;
+    std::uint64_t used = 0;
+    check(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReservedMemCurrent, &kept),
+          "cudaMemPoolGetAttribute");
+    check(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemCurrent, &used),
+          "cudaMemPoolGetAttribute");
+    return properties(id).free_bytes + static_cast<std::size_t>(kept - used);
+}
+
 void select(int id) {
     check(cudaSetDevice(id), "cudaSetDevice");
     // Keep freed memory in the pool: an allocation then costs microseconds.
@@ -181,6 +193,9 @@ std::string why_none() {
            "use --device host";
 }
 Properties properties(int) {
+    refuse();
+}
+std::size_t available_bytes(int) {
     refuse();
 }
 void select(int) {

@@ -39,6 +39,8 @@ int count();
 /// The reason why count() is 0, as one sentence that names the cure. Empty if there is a GPU.
 std::string why_none();
 Properties properties(int id);
+/// Bytes that allocate() can still take: free ones, and unused ones that the memory pool keeps.
+std::size_t available_bytes(int id);
 
 /// Makes the GPU current for this thread and lets its memory pool keep freed memory for reuse.
 void select(int id);

@@ -2,6 +2,8 @@
 // Shift and invert: eigenpairs by factorisations of A - sigma B, counted by their inertia.
 #pragma once
 
+#include <string>
+
 #include "blockvec/context.hpp"
 #include "solvers/eigen/eigen_options.hpp"
 #include "solvers/eigen/eigen_problem.hpp"
@@ -56,6 +58,10 @@ namespace quiver {
 template <class T>
 EigenResult<T> shift_invert(Context& ctx, const EigenProblem<T>& problem,
                             const EigenOptions& options);
+
+/// The version of cuDSS that this process finds (QUIVER_CUDSS, else the loader), or an empty string
+/// if there is none that shift_invert() can use. Loads the library.
+std::string cudss_version();
 
 /// The version of MUMPS in this build, or an empty string without MUMPS.
 const char* mumps_version();

@@ -18,7 +18,7 @@
 #include "solvers/eigen/eigensolver.hpp"
 #include "solvers/eigen/shift_invert/mumps_factorisation.hpp"
 #include "solvers/eigen/shift_invert/shifted_pencil.hpp"
-#include "tests/solvers/dense_rows.hpp"
+#include "tests/solvers/factorisation_checks.hpp"
 #include "tests/support/address_space_limit.hpp"
 #include "tests/support/dense_oracle.hpp"
 #include "tests/support/problems.hpp"
@@ -29,45 +29,13 @@ namespace quiver {
 namespace {
 
 using test::as_oracle;
+using test::backward_bound;
+using test::backward_error;
 using test::DenseRows;
+using test::random_rows;
+using test::rows_of;
 
 enum class Library { ldlt, mumps, mumps_on_all_ranks };
-
-template <class W>
-CsrRows<W> rows_of(const DenseRows<W>& a) {
-    return rows_from_callback<W>(Comm(), static_cast<std::int64_t>(a.size()), Symmetry::general,
-                                 [&](std::int64_t row, RowEntries<W>& entries) {
-                                     for (std::size_t j = 0; j < a.size(); ++j) {
-                                         const W value = a[static_cast<std::size_t>(row)][j];
-                                         if (value != W(0)) {
-                                             entries.add(static_cast<std::int64_t>(j), value);
-                                         }
-                                     }
-                                 });
-}
-
-/// A random Hermitian matrix: about a `fraction` of the entries is nonzero, in [-1, 1]; the
-/// diagonal is full, with `shift` added.
-template <class W>
-DenseRows<W> random_rows(std::mt19937_64& random, int n, double fraction, double shift) {
-    std::uniform_real_distribution<double> uniform(-1, 1);
-    const auto size = static_cast<std::size_t>(n);
-    DenseRows<W> a(size, std::vector<W>(size));
-    for (std::size_t i = 0; i < size; ++i) {
-        for (std::size_t j = 0; j < i; ++j) {
-            if (std::abs(uniform(random)) < fraction) {
-                if constexpr (is_complex_v<W>) {
-                    a[i][j] = W(uniform(random), uniform(random));
-                } else {
-                    a[i][j] = uniform(random);
-                }
-                a[j][i] = conjugate(a[i][j]);
-            }
-        }
-        a[i][i] = W(uniform(random) + shift);
-    }
-    return a;
-}
 
 template <class W>
 class FactorisationTest : public ::testing::Test {
@@ -109,43 +77,6 @@ class FactorisationTest : public ::testing::Test {
 };
 using Wides = ::testing::Types<double, std::complex<double>>;
 TYPED_TEST_SUITE(FactorisationTest, Wides);
-
-/// A bound of backward_error() for n rows: 3 n units of rounding without growth (Higham, Accuracy
-/// and Stability of Numerical Algorithms, chapter 11), and 48 for the residual itself.
-double backward_bound(std::size_t n) {
-    return 3 * static_cast<double>(n + 16) * std::numeric_limits<double>::epsilon();
-}
-
-/// ||(A - sigma B) X - C|| relative to (||A|| + |sigma| ||B||) ||X||, for the solution X of random
-/// C.
-template <class W>
-double backward_error(Factorisation<W>& factorisation, const DenseRows<W>& a, const DenseRows<W>* b,
-                      double sigma, std::mt19937_64& random) {
-    const auto n = static_cast<int>(a.size());
-    constexpr int width = 3;
-    SmallMatrix<W> x(n, width);
-    std::uniform_real_distribution<double> uniform(-1, 1);
-    Eigen::MatrixXcd right(n, width);
-    for (int i = 0; i < n; ++i) {
-        for (int j = 0; j < width; ++j) {
-            x(i, j) = W(uniform(random));
-            right(i, j) = x(i, j);
-        }
-    }
-    factorisation.solve(x.view());
-    const Eigen::MatrixXcd left = as_oracle(a);
-    const Eigen::MatrixXcd mass =
-        b != nullptr ? as_oracle(*b) : Eigen::MatrixXcd(Eigen::MatrixXcd::Identity(n, n));
-    const Eigen::MatrixXcd shifted = left - sigma * mass;
-    Eigen::MatrixXcd solution(n, width);
-    for (int i = 0; i < n; ++i) {
-        for (int j = 0; j < width; ++j) {
-            solution(i, j) = x(i, j);
-        }
-    }
-    return (test::oracle::product(shifted, solution) - right).norm() /
-           ((left.norm() + std::abs(sigma) * mass.norm()) * solution.norm());
-}
 
 TYPED_TEST(FactorisationTest, InertiaAndSolvesOfIndefiniteMatrices) {
     using W = TypeParam;

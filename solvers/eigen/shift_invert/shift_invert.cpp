@@ -22,6 +22,8 @@
 #include "solvers/eigen/dense/dense_selection.hpp"
 #include "solvers/eigen/search/scaled_residuals.hpp"
 #include "solvers/eigen/search/verified_search.hpp"
+#include "solvers/eigen/shift_invert/cudss.hpp"
+#include "solvers/eigen/shift_invert/cudss_factorisation.hpp"
 #include "solvers/eigen/shift_invert/gathered_matrix.hpp"
 #include "solvers/eigen/shift_invert/mumps_factorisation.hpp"
 #include "solvers/eigen/shift_invert/spectrum_slicer.hpp"
@@ -44,6 +46,25 @@ constexpr std::int64_t few_shared_rows = 20000;
     InputError error("shift-invert: " + text);
     error.set_collective();  // options and global sizes are the same on all ranks
     throw error;
+}
+
+/// Who factorises.
+enum class Library : int { ldlt, mumps, cudss };
+
+/// cuDSS on a GPU, else MUMPS, else SparseLdlt. Collective.
+Library choose_library(Context& ctx) {
+    if (cudss_is_available(ctx)) {
+        return Library::cudss;
+    }
+    return mumps_is_available(ctx.comm()) ? Library::mumps : Library::ldlt;
+}
+
+/// The libraries that take more than most_ldlt_rows rows, as words of a message.
+const char* missing_libraries(Place place) {
+    return place == Place::host
+               ? "MUMPS (libmumps-dev)"
+               : "cuDSS (pip's nvidia-cudss-cu13; set QUIVER_CUDSS to its file libcudss.so.1) or "
+                 "MUMPS (libmumps-dev)";
 }
 
 /// A message of rank 0 to the other ranks: a step has ended, a job of MUMPS begins, or the search
@@ -80,7 +101,7 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
         : VerifiedSearch<T>(ctx, problem, as_one_end(options),
                             {Method::shift_invert, "factorisations"}),
           which_(options.which),
-          uses_mumps_(mumps_is_available(ctx.comm())) {
+          library_(choose_library(ctx)) {
         if (problem.checkpoint != nullptr) {
             refuse_problem("there is no state to save or to resume from; omit the checkpoint");
         }
@@ -94,10 +115,10 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
                 "end, jd for a target, filter for a window");
         }
         const std::int64_t rows = problem.a.row_map().global_rows();
-        if (rows > most_ldlt_rows && !uses_mumps_) {
+        if (rows > most_ldlt_rows && library_ == Library::ldlt) {
             refuse_problem(std::to_string(rows) + " rows; at most " +
-                           std::to_string(most_ldlt_rows) +
-                           " are possible without MUMPS (libmumps-dev)");
+                           std::to_string(most_ldlt_rows) + " are possible without " +
+                           missing_libraries(ctx.place()));
         }
     }
 
@@ -135,12 +156,32 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
         share_result();
     }
 
-    /// Prepares MUMPS, if it is used, on all ranks or on rank 0. Collective.
+    /// Prepares cuDSS on rank 0, or MUMPS on all ranks or on rank 0. Collective.
     void prepare_factorisation(const CsrRows<Wide>& a, const CsrRows<Wide>* b) {
+        switch (library_) {
+            case Library::cudss:
+                this->ctx().comm().agree([&] {
+                    if (is_root()) {
+                        cudss_ = std::make_unique<CudssFactorisation<Wide>>(this->ctx(), a, b);
+                    }
+                });
+                if (cudss_) {
+                    announce_factors(cudss_->forecast().entries, "cuDSS", cudss_->forecast().bytes,
+                                     "GPU " + std::to_string(this->ctx().device().id));
+                }
+                break;
+            case Library::mumps:
+                prepare_mumps(a, b);
+                break;
+            case Library::ldlt:
+                break;
+        }
+    }
+    void prepare_mumps(const CsrRows<Wide>& a, const CsrRows<Wide>* b) {
         const Comm& comm = this->ctx().comm();
         const std::int64_t rows = this->problem().a.row_map().global_rows();
-        const bool shared = uses_mumps_ && comm.size() > 1 && rows >= few_shared_rows;
-        const auto prepare_mumps = [&](const Comm& ranks) {
+        const bool shared = comm.size() > 1 && rows >= few_shared_rows;
+        const auto prepare = [&](const Comm& ranks) {
             mumps_ = std::make_unique<MumpsFactorisation<Wide>>(
                 ranks, this->ctx().threads(), a, b, [this, shared](int job) {
                     if (shared) {
@@ -149,25 +190,27 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
                 });
         };
         if (shared) {
-            prepare_mumps(comm);
+            prepare(comm);
         } else {
             comm.agree([&] {
-                if (is_root() && uses_mumps_) {
-                    prepare_mumps(Comm());
+                if (is_root()) {
+                    prepare(Comm());
                 }
             });
         }
-        if (uses_mumps_) {
-            require_host_memory(
-                comm, mumps_ ? mumps_->forecast().bytes : 0,
-                "shift-invert: the factors (a method that iterates needs none) take");
+        require_host_memory(comm, mumps_ ? mumps_->forecast().bytes : 0,
+                            "shift-invert: the factors (a method that iterates needs none) take");
+        if (mumps_) {
+            announce_factors(mumps_->forecast().entries, "MUMPS", mumps_->forecast().all_bytes,
+                             std::to_string(comm.size()) + (comm.size() > 1 ? " ranks" : " rank"));
         }
-        if (mumps_ && rows > most_ldlt_rows) {
-            const MumpsForecast& forecast = mumps_->forecast();
-            this->ctx().emit(NoticeEvent{
-                "shift-invert: factors of " + number_text(forecast.entries, 2) +
-                " entries; MUMPS expects to take " + number_text(1e-6 * forecast.all_bytes, 4) +
-                " MB on " + std::to_string(comm.size()) + (comm.size() > 1 ? " ranks" : " rank")});
+    }
+    void announce_factors(double entries, const char* library, double bytes,
+                          const std::string& where) const {
+        if (this->problem().a.row_map().global_rows() > most_ldlt_rows) {
+            this->ctx().emit(NoticeEvent{"shift-invert: factors of " + number_text(entries, 2) +
+                                         " entries; " + library + " expects to take " +
+                                         number_text(1e-6 * bytes, 4) + " MB on " + where});
         }
     }
     /// True if B has an eigenvalue below the rounding errors of its entries: if B + tau I, tau > 0
@@ -183,11 +226,27 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
         if (tau == 0) {
             return true;
         }
-        if (uses_mumps_) {
-            MumpsFactorisation<Wide> mass(Comm(), this->ctx().threads(), b, nullptr);
+        const auto is_indefinite_by = [&](Factorisation<Wide>&& mass) {
             return !mass.factor(b, nullptr, -tau).is_positive_definite();
+        };
+        switch (library_) {
+            case Library::cudss:
+                return is_indefinite_by(CudssFactorisation<Wide>(this->ctx(), b, nullptr));
+            case Library::mumps:
+                return is_indefinite_by(
+                    MumpsFactorisation<Wide>(Comm(), this->ctx().threads(), b, nullptr));
+            default:
+                return is_indefinite_by(LdltFactorisation<Wide>());
         }
-        return !LdltFactorisation<Wide>().factor(b, nullptr, -tau).is_positive_definite();
+    }
+    Factorisation<Wide>& factorisation() {
+        if (cudss_) {
+            return *cudss_;
+        }
+        if (mumps_) {
+            return *mumps_;
+        }
+        return ldlt_;
     }
 
     /// Runs on rank 0 only.
@@ -200,11 +259,7 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
                 return;
             }
         }
-        Factorisation<Wide>* factorisation = mumps_.get();
-        if (factorisation == nullptr) {
-            factorisation = &ldlt_;
-        }
-        pencil_.emplace(this->ctx().threads(), std::move(a), std::move(b), *factorisation);
+        pencil_.emplace(this->ctx().threads(), std::move(a), std::move(b), factorisation());
         SlicerOptions options;
         options.block = static_cast<int>(
             std::min<std::int64_t>(step_width(this->options()), this->dimensions()));
@@ -392,6 +447,7 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
         slicer_.reset();
         pencil_.reset();
         mumps_.reset();
+        cudss_.reset();
     }
 
     BlockView<const Wide> found_vector(int index) const {
@@ -462,7 +518,7 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
     double scale(double value) const override { return norm_ + std::abs(value) * norm_b_; }
 
     Which which_;
-    bool uses_mumps_;
+    Library library_;
     std::int64_t steps_ = 0;
     std::int64_t applications_ = 0;
     bool reporting_ = false;
@@ -478,6 +534,7 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
     /// Exists on rank 0 or on all ranks.
     std::unique_ptr<MumpsFactorisation<Wide>> mumps_;
     /// These exist on rank 0 only.
+    std::unique_ptr<CudssFactorisation<Wide>> cudss_;
     LdltFactorisation<Wide> ldlt_;
     std::optional<ShiftedPencil<Wide>> pencil_;
     std::optional<SpectrumSlicer<Wide>> slicer_;

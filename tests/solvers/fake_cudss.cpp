@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A library that says to be cuDSS 0.7.1 and has no other function.
+extern "C" int cudssGetProperty(int property, int* value) {
+    constexpr int version[] = {0, 7, 1};
+    *value = version[property];
+    return 0;
+}
