@@ -126,11 +126,16 @@ int show_devices(const Comm& comm) {
                             mumps.empty() ? "not in this build: shift-invert is limited to 50000 "
                                             "rows; install libmumps-dev"
                                           : mumps);
+        const std::string cudss = cudss_version();
+        text += fmt::format("cuDSS       {}\n",
+                            cudss.empty() ? "not found: shift-invert factorises on the host; set "
+                                            "QUIVER_CUDSS to the file libcudss.so.1"
+                                          : cudss + ", for shift-invert on a GPU");
         text += describe_gpus() + links;
         text += "environment (read by quiver and its libraries)\n";
         for (const char* name : {"QUIVER_CACHE", "QUIVER_PACKS", "QUIVER_TUNING", "QUIVER_NVRTC",
-                                 "QUIVER_LINKS", "QUIVER_LAPACK", "QUIVER_MUMPS", "QUIVER_VECTORS",
-                                 "OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES"}) {
+                                 "QUIVER_LINKS", "QUIVER_LAPACK", "QUIVER_CUDSS", "QUIVER_MUMPS",
+                                 "QUIVER_VECTORS", "OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES"}) {
             text += fmt::format("  {:<22} {}\n", name, environment(name));
         }
     }

@@ -13,9 +13,13 @@ namespace quiver {
 
 /// The pairs of A x = lambda B x that options.which, options.target or options.window select, for
 /// every Which. A and B are SparseMatrix objects; their entries are gathered on rank 0, which
-/// solves in double precision and sends the vectors. MUMPS factorises if the build has it, MPI is
-/// initialised and the environment variable QUIVER_MUMPS is not `none`, from 20,000 rows on with
-/// all ranks; otherwise SparseLdlt factorises.
+/// solves in double precision and sends the vectors. The factorisation is that of the first library
+/// that is available:
+/// - cuDSS on the GPU of rank 0, if the Context has one and version 1 of the library is found in
+///   the loader's path or in the environment variable QUIVER_CUDSS (`none`: not used);
+/// - MUMPS, if the build has it, MPI is initialised and the environment variable QUIVER_MUMPS is
+///   not `none`; from 20,000 rows on with all ranks;
+/// - SparseLdlt.
 ///
 /// Thick-restart block Lanczos on (A - sigma B)^-1 in the inner product of B finds the eigenvalues
 /// nearest sigma. The shift moves to where wanted eigenvalues are missing: below the spectrum's
@@ -25,23 +29,24 @@ namespace quiver {
 /// out of further searches, so that no copy of a multiple eigenvalue is lost or counted twice.
 ///
 /// Multiplicity::verified rests on these counts. They are exact if no eigenvalue lies within the
-/// rounding error of the factorisation from the outer shifts (SparseLdlt::error(), or for MUMPS a
-/// bound from the backward errors of 8 random solves; with B times ||x||^2 of the pairs found);
-/// shifts that are closer to a found eigenvalue are moved.
-/// cluster_cut: the k-th eigenvalue and the next one differ by less than this rounding error.
+/// rounding error of the factorisation from the outer shifts (SparseLdlt::error(), or for MUMPS and
+/// cuDSS a bound from the backward errors of 8 random solves; with B times ||x||^2 of the pairs
+/// found); shifts that are closer to a found eigenvalue are moved. cluster_cut: the k-th eigenvalue
+/// and the next one differ by less than this rounding error.
 ///
-/// MUMPS pivots, SparseLdlt does not. If a pivot is zero or so small that it costs digits, the
-/// shift moves by 1e4 to 1e8 units of rounding of ||A|| (FallbackEvent). If the factors still lack
-/// digits, their solves are refined iteratively. Without an acceptable factorisation the solve ends
-/// unconverged, with a message.
+/// MUMPS pivots, cuDSS pivots inside supernodes, SparseLdlt does not. If a pivot is zero or so
+/// small that it costs digits, the shift moves by 1e4 to 1e8 units of rounding of ||A||
+/// (FallbackEvent). If the factors still lack digits, their solves are refined iteratively. Without
+/// an acceptable factorisation the solve ends unconverged, with a message.
 ///
 /// options.block: columns of a step, by default min(4, k); max_basis: columns of a basis, by
 /// default twice the wanted pairs of one shift, or 20 or five blocks more than the pairs if that is
 /// larger; max_iterations limits the factorisations. The matrix may have any norm: it is scaled by
 /// a power of two. `start`, `preconditioner` and `inverse` are ignored. Throws InputError for
 /// constraints, a checkpoint, a protected matrix, an operator without stored entries, more than
-/// most_ldlt_rows rows without MUMPS; MemoryError, with the megabytes, before a factorisation by
-/// MUMPS that would not fit the memory; the errors of check_problem() and check_options();
+/// most_ldlt_rows rows without MUMPS and cuDSS; MemoryError, with the megabytes, before a
+/// factorisation by them that would not fit the memory; UnsupportedError if QUIVER_CUDSS names a
+/// file that cannot be used; the errors of check_problem() and check_options();
 /// IndefiniteError if B has a negative eigenvalue beyond rounding (32 eps of the largest row sum).
 /// Collective.
 ///

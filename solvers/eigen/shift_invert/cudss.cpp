@@ -135,9 +135,13 @@ void Cudss::check(int status, const char* what) const {
         return;
     }
     if (status == CudssLibrary::allocation_failed) {
-        throw MemoryError(std::string(what) + ": cuDSS found no " +
-                          number_text(1e-6 * static_cast<double>(refused_bytes_), 4) +
-                          " MB of memory for an array");
+        const std::string missing =
+            refused_bytes_ == 0 ? "host memory"
+                                : number_text(1e-6 * static_cast<double>(refused_bytes_), 4) +
+                                      " MB of device memory for an array";
+        throw MemoryError(std::string(what) + ": cuDSS found no " + missing +
+                          "; set QUIVER_CUDSS=none to factorise in host memory, or take a method "
+                          "that iterates");
     }
     throw DeviceError(std::string(what) + ": " + status_name(status) +
                       " (set CUDSS_LOG_LEVEL=2 for details)");
