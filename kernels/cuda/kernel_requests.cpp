@@ -12,6 +12,7 @@
 #include "blockvec/scalar_list.hpp"
 #include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/cuda/expressions.hpp"
+#include "kernels/cuda/plan_arithmetic.hpp"
 #include "kernels/cuda/specialiser.hpp"
 #include "kernels/cuda/spmmv_tiling.hpp"
 
@@ -147,6 +148,16 @@ void append_pack(Planner& planner, bool wide, KernelList& list) {
     for (const ProductShape& shape : ProductShape::shared_pairs(dtype_v<T>)) {
         if (planner.exists<TsmmPlan>(shape)) {
             planner.append<TsmmPlan>({shape, any, any}, list);
+        }
+    }
+    const Layout aligned{false, 16, true};
+    for (const ProductShape& shape : ProductShape::streamed_products(dtype_v<T>)) {
+        for (const Layout& x : {aligned, any}) {
+            for (const Layout& y : {aligned, any}) {
+                if (y.unit == any.unit || has_tensor_kernels(dtype_v<T>)) {
+                    planner.append<TsmmPlan>({shape, x, y}, list);
+                }
+            }
         }
     }
     append(sparse_kernels<T>({.widths = {std::begin(pack_widths), std::end(pack_widths)}}));

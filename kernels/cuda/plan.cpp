@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <span>
 
+#include "kernels/cuda/plan_arithmetic.hpp"
 #include "kernels/cuda/tiling.hpp"
 
 namespace quiver::cuda {
@@ -30,6 +31,56 @@ ProductShape::ProductShape(Dtype scalar_, int m_, int n_, bool same_)
       n(std::max(m_, n_) <= widest_panel ? n_ : compiled_width(n_)),
       exact(m == m_ && n == n_),
       same(same_) {}
+
+bool prefers_streams(Dtype scalar, int m, int n) {
+    constexpr int narrow = 16;
+    constexpr int twice = 2 * widest_panel;
+    const bool many_times_few = m > widest_shared_panel && n <= narrow;
+    const bool wide_squares = m > widest_panel && m <= twice && n > widest_panel && n <= twice;
+    return many_times_few || (scalar == Dtype::z && wide_squares);
+}
+
+namespace {
+
+/// Streamed kernels differ in their tiles of columns of Y. With more columns, complex double blocks
+/// have kernels for every second tile.
+int streamed_width(Dtype scalar, int n) {
+    const int step = scalar == Dtype::d || n > 16 ? 8 : scalar == Dtype::z || n > 4 ? 4 : 1;
+    return round_up(n, step);
+}
+/// The steps in which shared memory for C grows with the columns of X: a multiple of every slab.
+constexpr int streamed_step = 64;
+
+}  // namespace
+
+ProductShape ProductShape::streams(Dtype scalar, int m, int n) {
+    ProductShape shape(scalar, 1, 1);
+    shape.m = round_up(m, streamed_step);
+    shape.n = streamed_width(scalar, n);
+    shape.exact = false;
+    shape.streamed = true;
+    return shape;
+}
+
+std::vector<ProductShape> ProductShape::streamed_products(Dtype scalar) {
+    std::vector<ProductShape> shapes;
+    const auto add = [&](int m, int n) {
+        if (streamed_width(scalar, n) == n) {
+            shapes.push_back(streams(scalar, m, n));
+        }
+    };
+    for (int m = widest_shared_panel + streamed_step; m <= 512; m += streamed_step) {
+        for (int n = 1; n <= 16; ++n) {
+            add(m, n);
+        }
+    }
+    if (scalar == Dtype::z) {
+        for (int n = widest_streamed_panel / 2 + 1; n <= widest_streamed_panel; ++n) {
+            add(2 * widest_panel, n);
+        }
+    }
+    return shapes;
+}
 
 ProductShape ProductShape::pair(Dtype scalar, int m, int n) {
     ProductShape shape(scalar, m, n);

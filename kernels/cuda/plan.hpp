@@ -32,6 +32,13 @@ struct Machine {
     int capability = 90;
 };
 
+/// True for a product Y = X C that streamed kernels compute faster than others: a wide X times few
+/// columns, or complex double blocks that are too wide for one panel of the other kernels. Measured
+/// on an H100 (docs/notes/kernels.md).
+bool prefers_streams(Dtype scalar, int m, int n);
+/// The most columns of Y in one launch of a streamed kernel.
+inline constexpr int widest_streamed_panel = 80;
+
 /// The next larger width that kernels of unequal shapes are compiled for.
 int compiled_width(int width);
 
@@ -53,8 +60,13 @@ struct ProductShape {
     int second = 0;
     /// tsmm_gram only: true if W is also read.
     bool adds = false;
+    /// tsmm only: true if the plan must be a streamed one. Its kernel serves all m and all widths
+    /// up to n; m only bounds the shared memory for C.
+    bool streamed = false;
 
     ProductShape(Dtype scalar, int m, int n, bool same = false);
+    /// The shape whose streamed kernel serves Y = X C for m columns of X and n of Y.
+    static ProductShape streams(Dtype scalar, int m, int n);
     /// The shape of tsmm with two sources, of m columns and of n columns; the result has n columns.
     static ProductShape pair(Dtype scalar, int m, int n);
     int scalar_bytes() const;
@@ -64,6 +76,8 @@ struct ProductShape {
     static std::vector<ProductShape> shared_products(Dtype scalar);
     /// The shared shapes with two sources.
     static std::vector<ProductShape> shared_pairs(Dtype scalar);
+    /// The streamed shapes, with every m up to 512 that makes a difference.
+    static std::vector<ProductShape> streamed_products(Dtype scalar);
     /// True if both operands have the same number of columns, one of frequent_widths.
     bool frequent() const;
 };
@@ -123,13 +137,15 @@ struct TsmttsmPlan {
 };
 
 /// Y = X C; see src/tsmm.cuh. tensor: uses the tensor cores; then tile_rows counts tiles of 16
-/// rows, tile_n warps, and `vector` steps. staged: results go through shared memory.
+/// rows, tile_n warps, and `vector` steps. staged: results go through shared memory. streamed: the
+/// kernel of src/tsmm_streamed.cuh, for an X of many columns; tile_rows, tile_n, vector, stages,
+/// threads and blocks are its parameters, and a team is a warp.
 struct TsmmPlan {
     using Request = Served;
     QUIVER_FIELDS(TsmmPlan, (bool, tensor, false), (int, tile_rows, 1), (int, tile_n, 1),
                   (int, vector, 1), (int, vector_n, 1), (bool, in_registers, false),
-                  (int, stages, 3), (bool, bulk, false), (bool, staged, false), (int, team, 256),
-                  (int, threads, 256), (int, blocks, 1))
+                  (int, stages, 3), (bool, bulk, false), (bool, staged, false),
+                  (bool, streamed, false), (int, team, 256), (int, threads, 256), (int, blocks, 1))
     bool operator==(const TsmmPlan&) const = default;
 };
 

@@ -170,6 +170,17 @@ std::optional<Clocks> clocks_of(const TsmmPlan& plan, const ProductShape& shape,
                                 const Machine& machine);
 RowTileConfig tile_config(const TsmmPlan& plan, const ProductShape& shape, int pitch);
 
+/// The same for streamed plans of tsmm (tsmm_streamed_plan.cpp). `named` = false omits the
+/// expression of the kernel. The first of the plans is the measured one.
+std::optional<RowTiles> streamed_tiles(const TsmmPlan& plan, const ProductShape& shape);
+std::optional<PlannedKernel> streamed_kernel(const TsmmPlan& plan, const ProductShape& shape,
+                                             const Layout& x, const Layout& y,
+                                             const Machine& machine, bool named);
+std::optional<Clocks> streamed_clocks(const TsmmPlan& plan, const ProductShape& shape,
+                                      const Machine& machine);
+std::vector<TsmmPlan> streamed_plans(const ProductShape& shape, const Machine& machine,
+                                     std::size_t most);
+
 /// The instance of a device template for a scalar type and a configuration.
 template <class Config>
 std::string instance_of(const char* kernel, Dtype scalar, const Config& config) {

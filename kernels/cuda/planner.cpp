@@ -46,7 +46,10 @@ class Key {
     Key& append(Dtype scalar) { return append(static_cast<int>(scalar), 3); }
     Key& append(const ProductShape& shape) {
         append(shape.scalar).append(shape.same, 1).append(shape.adds, 1).append(shape.exact, 1);
-        return append(shape.m, 12).append(shape.n, 12).append(shape.second, 7);
+        return append(shape.m, 12)
+            .append(shape.n, 12)
+            .append(shape.second, 7)
+            .append(shape.streamed, 1);
     }
     Key& append(const Layout& layout) {
         return append(layout.unit, 5).append(layout.aligned, 1).append(layout.contiguous, 1);
@@ -124,8 +127,16 @@ struct TunedTraits : ProductTraits<Plan, which> {
 
 template <>
 struct PlanTraits<TsmttsmPlan> : TunedTraits<TsmttsmPlan, Operation::tsmttsm, tsmttsm_plans> {};
+/// For streamed shapes only the first plan, which is the same for all m: tables have no rows for
+/// them.
 template <>
-struct PlanTraits<TsmmPlan> : TunedTraits<TsmmPlan, Operation::tsmm, tsmm_plans> {};
+struct PlanTraits<TsmmPlan> : TunedTraits<TsmmPlan, Operation::tsmm, tsmm_plans> {
+    static std::optional<TsmmPlan> choose(const TuningTable& table, const Served& served,
+                                          const Machine& machine) {
+        return served.shape.streamed ? first_of(tsmm_plans(served.shape, machine, 1))
+                                     : TunedTraits::choose(table, served, machine);
+    }
+};
 
 template <>
 struct PlanTraits<TsmmGramPlan> : ProductTraits<TsmmGramPlan, Operation::tsmm_gram> {

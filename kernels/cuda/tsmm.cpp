@@ -22,11 +22,50 @@ Served served_or_own(Planner& planner, const TsmmArgs<T>& args) {
 }
 
 /// Panels of the columns of Y and, if C or rows of X are too large for shared memory, of the
-/// columns of X.
+/// columns of X. streamed: for streamed kernels.
 struct PanelPair {
     Panels m, n;
+    bool streamed = false;
     bool single() const { return m.count == 1 && n.count == 1; }
 };
+
+/// The request for the streamed kernel of a panel. Of the layouts only the alignment to 16 bytes
+/// matters, so that few kernels serve all blocks; rows of X may end anywhere.
+template <class T>
+Served streamed_request(const TsmmArgs<T>& part) {
+    const Layout any = Layout::any(sizeof(T));
+    const auto layout = [&](const T* data, std::int64_t columns, std::int64_t ld) {
+        const int unit = Layout::of(data, static_cast<int>(columns), ld, sizeof(T)).unit;
+        return unit == 16 ? Layout{false, 16, true} : any;
+    };
+    // Only the tensor cores leave neighbouring results of 16 bytes in one thread.
+    constexpr bool tensor = sizeof(real_t<T>) == sizeof(double);
+    return {ProductShape::streams(dtype_v<T>, part.m, part.n), layout(part.x, 0, part.ldx),
+            tensor ? layout(part.y, part.n, part.ldy) : any};
+}
+
+/// The kernel of one panel.
+template <class T>
+Served request_of(Planner& planner, const TsmmArgs<T>& part, const PanelPair& panels) {
+    return panels.streamed ? streamed_request(part) : served_or_own(planner, part);
+}
+
+/// The panels for streamed kernels; nothing if other kernels are preferred, or if shared memory has
+/// no room for C.
+template <class T>
+std::optional<PanelPair> streamed_panels(Planner& planner, const TsmmArgs<T>& args) {
+    if (args.d != nullptr || !prefers_streams(dtype_v<T>, args.m, args.n)) {
+        return std::nullopt;
+    }
+    const Panels n(args.n, widest_streamed_panel);
+    for (int count = 1; args.m > count * widest_panel; ++count) {
+        const Panels m(args.m, ceil_div(args.m, count));
+        if (planner.exists<TsmmPlan>(ProductShape::streams(dtype_v<T>, m.width, n.width))) {
+            return PanelPair{m, n, true};
+        }
+    }
+    return std::nullopt;
+}
 
 /// Widest panel of X for the tensor cores: a longer sum in one accumulator would be bound by its
 /// latency, and few rows would fit. One more addition to Y costs less.
@@ -35,6 +74,9 @@ constexpr int widest_tensor_panel = 128;
 /// The smallest number of panels for which there are kernels; nothing if there are none.
 template <class T>
 std::optional<PanelPair> panels_if(Planner& planner, const TsmmArgs<T>& args) {
+    if (const auto panels = streamed_panels(planner, args)) {
+        return panels;
+    }
     const Panels n(args.n);
     const bool tensor = sizeof(real_t<T>) == sizeof(double);
     const int widest = planner.most_columns(
@@ -107,12 +149,6 @@ std::int64_t copied_rows(const TsmmArgs<T>& args) {
                                     args.rows);
 }
 
-template <class T>
-const Planner::Ready& ready_for(Context& ctx, const TsmmArgs<T>& args) {
-    Planner& planner = ctx.service<Planner>();
-    return planner.ready<TsmmPlan>(ctx, served_or_own(planner, args));
-}
-
 /// Calls f(part of the arguments) for every panel, in the required order.
 template <class T, class F>
 void for_each_panel(const TsmmArgs<T>& args, const PanelPair& panels, F&& f) {
@@ -181,7 +217,8 @@ void tsmm(Context& ctx, const TsmmArgs<T>& args, void* workspace) {
     const PanelPair panels = panels_of(planner, args);
     const auto launch_panels = [&](const TsmmArgs<T>& rows) {
         for_each_panel(rows, panels, [&](const TsmmArgs<T>& part) {
-            const Planner::Ready& ready = ready_for(ctx, part);
+            const Planner::Ready& ready =
+                planner.ready<TsmmPlan>(ctx, request_of(planner, part, panels));
             launch_product(ctx, part, ready.planned, *ready.kernel);
         });
     };
@@ -212,8 +249,9 @@ void append_kernels(Planner& planner, const TsmmArgs<T>& args, KernelList& list)
         append_kernels(planner, added_part(args), list);
         return;
     }
-    for_each_panel(args, panels_of(planner, args), [&](const TsmmArgs<T>& part) {
-        planner.append<TsmmPlan>(served_or_own(planner, part), list);
+    const PanelPair panels = panels_of(planner, args);
+    for_each_panel(args, panels, [&](const TsmmArgs<T>& part) {
+        planner.append<TsmmPlan>(request_of(planner, part, panels), list);
     });
 }
 

@@ -3,6 +3,9 @@
 
 namespace quiver::cuda {
 std::optional<RowTiles> tiles_of(const TsmmPlan& plan, const ProductShape& shape) {
+    if (plan.streamed) {
+        return streamed_tiles(plan, shape);
+    }
     const int words = words_of(shape);
     if (plan.team % 32 != 0 || plan.team < 32 || plan.threads % plan.team != 0 || plan.stages < 2 ||
         plan.tile_rows < 1 || plan.tile_n < 1 || plan.vector < 1) {
@@ -68,6 +71,9 @@ namespace {
 std::optional<PlannedKernel> plan_kernel(const TsmmPlan& plan, const ProductShape& shape,
                                          const Layout& x, const Layout& y, const Machine& machine,
                                          bool named) {
+    if (plan.streamed || shape.streamed) {
+        return streamed_kernel(plan, shape, x, y, machine, named);
+    }
     const auto tiles = tiles_of(plan, shape);
     if (!tiles) {
         return std::nullopt;
@@ -148,6 +154,9 @@ std::optional<PlannedKernel> kernel_of(const TsmmPlan& plan, const ProductShape&
 
 std::optional<Clocks> clocks_of(const TsmmPlan& plan, const ProductShape& shape,
                                 const Machine& machine) {
+    if (plan.streamed) {
+        return streamed_clocks(plan, shape, machine);
+    }
     const auto tiles = tiles_of(plan, shape);
     const Layout layout_x{true, copy_unit({}, shape.m, shape.scalar_bytes()), true};
     const Layout layout_y{true, copy_unit({}, shape.n, shape.scalar_bytes()), true};
@@ -236,6 +245,9 @@ double model_clocks(const TsmmPlan& plan, const ProductShape& shape, const Machi
 
 std::vector<TsmmPlan> tsmm_plans(const ProductShape& shape, const Machine& machine,
                                  std::size_t most) {
+    if (shape.streamed) {
+        return streamed_plans(shape, machine, most);
+    }
     std::vector<std::pair<double, TsmmPlan>> costs;
     const int bytes = shape.scalar_bytes();
     const int words = words_of(shape);

@@ -143,6 +143,16 @@ Complex<R> real_part(Complex<R> value) {
     return {value.re, R(0)};
 }
 
+/// `condition ? a : b`, without a branch and without addresses of a and b.
+template <class R>
+R choose(bool condition, R a, R b) {
+    return condition ? a : b;
+}
+template <class R>
+Complex<R> choose(bool condition, Complex<R> a, Complex<R> b) {
+    return {condition ? a.re : b.re, condition ? a.im : b.im};
+}
+
 template <class R>
 bool is_finite(R value) {
     return value - value == R(0);

@@ -79,6 +79,40 @@ void store_rows(const TILE& tile, int team, T* shared, const TsmmArgs<T>& args, 
     }
 }
 
+/// Y = alpha (sums of the tile) + beta Y for the first `present` rows and `n` columns, directly from
+/// registers, at most BYTES at a time.
+template <int BYTES, class T, class TILE>
+void store_entries(const TILE& tile, const TsmmArgs<T>& args, T* y, int present, int n) {
+    constexpr int bytes = minimum<int>(BYTES, TILE::vector * sizeof(T));
+    constexpr int vector = UnitOf<bytes, T>::size;
+    using Unit = typename UnitOf<bytes, T>::type;
+    constexpr int units = TILE::entries / vector;
+    const bool accumulate = !is_zero(args.beta);
+    // Issue all loads of Y before the first store, so that they overlap.
+    Unit value[units];
+#pragma unroll
+    for (int u = 0; u < units; ++u) {
+        const int e = u * vector;
+        const bool exists = tile.row(e) < present && tile.col(e) < n;
+        Unit before{};
+        if (accumulate && exists) {
+            before = *reinterpret_cast<const Unit*>(y + tile.row(e) * args.ldy + tile.col(e));
+        }
+#pragma unroll
+        for (int v = 0; v < vector; ++v) {
+            const T term = multiply(args.alpha, tile.sum(e + v));
+            value[u].value[v] = accumulate ? multiply_add(args.beta, before.value[v], term) : term;
+        }
+    }
+#pragma unroll
+    for (int u = 0; u < units; ++u) {
+        const int e = u * vector;
+        if (tile.row(e) < present && tile.col(e) < n) {
+            *reinterpret_cast<Unit*>(y + tile.row(e) * args.ldy + tile.col(e)) = value[u];
+        }
+    }
+}
+
 /// tile.m x tile.n: the shape of C or, unless `exact`, the next larger compiled shape. second > 0:
 /// number of trailing columns (of the m) that belong to Y and D; rows of Y are then copied beside
 /// those of X, bytes_second at a time. For each team `stages` groups of Tile::rows rows of X are in
@@ -130,41 +164,12 @@ __global__ void __launch_bounds__(CFG.threads, CFG.blocks) tsmm(TsmmArgs<T> args
     const Chunks chunks{static_cast<std::int64_t>(team) * gridDim.x + blockIdx.x,
                         (args.rows + rows - 1) / rows,
                         static_cast<std::int64_t>(gridDim.x) * teams};
-    const bool accumulate = !is_zero(args.beta);
     const auto store = [&](const Tile& tile, std::int64_t chunk) {
         const std::int64_t first = chunk * rows;
         const int present = static_cast<int>(minimum<std::int64_t>(rows, args.rows - first));
         T* const y = args.y + first * args.ldy;
         if constexpr (!CFG.staged_y) {
-            constexpr int bytes = minimum<int>(CFG.bytes_y, Tile::vector * sizeof(T));
-            constexpr int vector = UnitOf<bytes, T>::size;
-            using Unit = typename UnitOf<bytes, T>::type;
-            constexpr int units = Tile::entries / vector;
-            // Issue all loads of Y before the first store, so that they overlap.
-            Unit value[units];
-#pragma unroll
-            for (int u = 0; u < units; ++u) {
-                const int e = u * vector;
-                const bool exists = tile.row(e) < present && tile.col(e) < n;
-                Unit before{};
-                if (accumulate && exists) {
-                    before =
-                        *reinterpret_cast<const Unit*>(y + tile.row(e) * args.ldy + tile.col(e));
-                }
-#pragma unroll
-                for (int v = 0; v < vector; ++v) {
-                    const T term = quiver::multiply(args.alpha, tile.sum(e + v));
-                    value[u].value[v] =
-                        accumulate ? multiply_add(args.beta, before.value[v], term) : term;
-                }
-            }
-#pragma unroll
-            for (int u = 0; u < units; ++u) {
-                const int e = u * vector;
-                if (tile.row(e) < present && tile.col(e) < n) {
-                    *reinterpret_cast<Unit*>(y + tile.row(e) * args.ldy + tile.col(e)) = value[u];
-                }
-            }
+            store_entries<CFG.bytes_y>(tile, args, y, present, n);
         } else {
             if (CFG.bytes_x == 0) {
                 sync_team<CFG.tile.team>(team);  // the previous results have been stored
