@@ -111,6 +111,27 @@ int capability_of(const std::string& arch) {
     return capability;
 }
 
+/// The streamed kernels of tsmm. They serve every alignment of X and of a Y of few columns; of a
+/// wide Y only aligned blocks.
+template <class T>
+void append_streamed(Planner& planner, KernelList& list) {
+    const Layout aligned{false, 16, true};
+    const Layout any = Layout::any(sizeof(T));
+    constexpr int narrow = 16;
+    for (const ProductShape& shape : ProductShape::streamed_products(dtype_v<T>)) {
+        for (const Layout& x : {aligned, any}) {
+            for (const Layout& y : {aligned, any}) {
+                // Only the kernels for the tensor cores depend on the alignment of Y.
+                const bool is_used = has_tensor_kernels(dtype_v<T>) || y.unit == any.unit;
+                const bool is_frequent = shape.n <= narrow || (x.unit == 16 && y.unit == 16);
+                if (is_used && is_frequent) {
+                    planner.append<TsmmPlan>({shape, x, y}, list);
+                }
+            }
+        }
+    }
+}
+
 /// The kernels that solvers use by default: all shared kernels of products, so that no width of
 /// small operands waits for the compiler, and sparse products of some widths. `wide`: all widths up
 /// to 32, for several storage formats of a matrix without a halo.
@@ -150,16 +171,7 @@ void append_pack(Planner& planner, bool wide, KernelList& list) {
             planner.append<TsmmPlan>({shape, any, any}, list);
         }
     }
-    const Layout aligned{false, 16, true};
-    for (const ProductShape& shape : ProductShape::streamed_products(dtype_v<T>)) {
-        for (const Layout& x : {aligned, any}) {
-            for (const Layout& y : {aligned, any}) {
-                if (y.unit == any.unit || has_tensor_kernels(dtype_v<T>)) {
-                    planner.append<TsmmPlan>({shape, x, y}, list);
-                }
-            }
-        }
-    }
+    append_streamed<T>(planner, list);
     append(sparse_kernels<T>({.widths = {std::begin(pack_widths), std::end(pack_widths)}}));
     append(sparse_kernels<T>({.widths = {1, 2, 4, 8, 16}, .dots = true}));
     if (wide) {

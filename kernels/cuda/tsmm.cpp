@@ -57,8 +57,9 @@ std::optional<PanelPair> streamed_panels(Planner& planner, const TsmmArgs<T>& ar
     if (args.d != nullptr || !prefers_streams(dtype_v<T>, args.m, args.n)) {
         return std::nullopt;
     }
+    constexpr int widest = 2048;
     const Panels n(args.n, widest_streamed_panel);
-    for (int count = 1; args.m > count * widest_panel; ++count) {
+    for (int count = ceil_div(args.m, widest); args.m > count * widest_panel; ++count) {
         const Panels m(args.m, ceil_div(args.m, count));
         if (planner.exists<TsmmPlan>(ProductShape::streams(dtype_v<T>, m.width, n.width))) {
             return PanelPair{m, n, true};

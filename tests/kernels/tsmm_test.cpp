@@ -183,6 +183,24 @@ TYPED_TEST(Tsmm, MatchesTheReferenceForUnequalWidths) {
     }
 }
 
+/// A basis of many columns times few columns, and squares beyond the widest panel: on a GPU the
+/// kernels that stream the columns of X.
+TYPED_TEST(Tsmm, MatchesTheReferenceForAWideBasis) {
+    std::uniform_int_distribution<int> basis(129, 420);
+    std::vector<std::pair<int, int>> pairs{{130, 16}, {400, 1},  {257, 11}, {1200, 16},
+                                           {80, 80},  {67, 120}, {128, 65}};
+    for (int n = 1; n <= 16; n += 3) {
+        pairs.emplace_back(basis(this->generator), n);
+    }
+    int k = static_cast<int>(this->generator() % 162);
+    for (const auto& [m, n] : pairs) {
+        for (int repeat = 0; repeat < 3; ++repeat, k += 25) {
+            check_case(this->ctx, this->generator, this->combination(k, m, n));
+            check_in_place(this->ctx, this->generator, this->combination(k + 7, m, n));
+        }
+    }
+}
+
 /// A GPU copies at most a gigabyte of an in-place product at once.
 TEST(TsmmInPlace, OperandsOfGigabytes) {
     Context ctx = make_context();

@@ -191,6 +191,45 @@ TEST_F(KernelPackTest, ThePackHasTheKernelsOfSmallOperands) {
     check.template operator()<std::complex<double>>();
 }
 
+/// The number of columns of a basis must not decide whether a solve waits for the compiler.
+TEST_F(KernelPackTest, ThePackHasTheStreamedKernelsOfEveryBasis) {
+    const PackContents contents = pack_contents("sm_90", false);
+    std::set<std::string> names;
+    for (const KernelInstance& kernel : contents.kernels) {
+        names.insert(kernel.expression);
+    }
+    Context ctx;
+    Planner planner(ctx, Machine());
+    alignas(16) static std::byte memory[64];
+    const auto check = [&]<class T>() {
+        T* const x = reinterpret_cast<T*>(memory);
+        T* const y = reinterpret_cast<T*>(memory + 32);
+        for (const std::int64_t rows : {1'000, 10'000'000}) {
+            for (int m = 129; m <= 1000; m += 31) {
+                for (int n = 1; n <= 16; ++n) {
+                    for (const int gap : {0, 1, 400}) {
+                        KernelList list;
+                        append_kernels(planner,
+                                       TsmmArgs<T>{rows, m, n, T(1), x, m + gap, x, n, T(1), y, n},
+                                       list);
+                        ASSERT_EQ(list.size(), m <= 512 ? 1u : list.size()) << m << " x " << n;
+                        ASSERT_LE(list.size(), 2u) << m << " x " << n;
+                        for (const KernelInstance& kernel : list) {
+                            EXPECT_STREQ(kernel.source, "tsmm_streamed.cuh") << m << " x " << n;
+                            EXPECT_TRUE(names.contains(kernel.expression))
+                                << m << " x " << n << ": " << kernel.expression;
+                        }
+                    }
+                }
+            }
+        }
+    };
+    check.template operator()<float>();
+    check.template operator()<double>();
+    check.template operator()<std::complex<float>>();
+    check.template operator()<std::complex<double>>();
+}
+
 TEST_F(KernelPackTest, RefusesArchitecturesWithoutPacks) {
     for (const char* arch : {"sm_50", "compute_90", "", "H200"}) {
         EXPECT_THROW(pack_contents(arch, false), InputError) << arch;

@@ -241,6 +241,37 @@ TEST(Nvrtc, CompilesProductsWithChecksumsWithFewSpills) {
     expect_few_spills(all);
 }
 
+TEST(Nvrtc, CompilesStreamedProductsWithFewSpills) {
+    Batch batch(4);
+    std::set<std::string> seen;
+    std::set<std::string> wide;
+    for (const Dtype scalar : {Dtype::s, Dtype::d, Dtype::c, Dtype::z}) {
+        for (const ProductShape& shape : ProductShape::streamed_products(scalar)) {
+            for (const Layout& layout : {Layout{}, Layout::any(shape.scalar_bytes())}) {
+                const auto plan = tsmm_plans(shape, Machine{}, 1).at(0);
+                const auto kernel = kernel_of(plan, shape, layout, layout, Machine{});
+                ASSERT_TRUE(kernel) << to_text(plan);
+                if (seen.insert(kernel->expression).second) {
+                    batch.add(kernel->source, "sm_90", kernel->expression);
+                }
+                if (shape.n > 16) {
+                    wide.insert(kernel->expression);
+                }
+            }
+        }
+    }
+
+    const auto all = batch.compile_all();
+
+    EXPECT_EQ(batch.offered(), 50u);
+    report("streamed tsmm, sm_90", all);
+    for (const Resources& kernel : all) {
+        // The sums of 16 rows and 64 complex columns or more leave few registers for addresses.
+        EXPECT_LE(kernel.spilled_bytes, wide.contains(kernel.expression) ? 32 : 0)
+            << kernel.expression;
+    }
+}
+
 /// Lanes with different signs must stay in one loop. If the compiler makes two loops of it, every
 /// product occurs twice, and the lanes of a warp wait for one another forever.
 TEST(Nvrtc, LanesOfComplexTensorProductsShareOneLoop) {

@@ -242,6 +242,94 @@ TEST(Plans, UpdatesAreFusedWithTheirSumsAtEveryWidth) {
     }
 }
 
+constexpr Dtype scalars[] = {Dtype::s, Dtype::d, Dtype::c, Dtype::z};
+
+/// A growing basis must not wait for the compiler: the kernel depends on neither m nor the rows.
+TEST(Plans, OneStreamedKernelServesAllWidthsOfX) {
+    const Machine ampere{163 * 1024, 164 * 1024, false};
+    for (const Machine& machine : {Machine{}, ampere}) {
+        for (const Dtype scalar : scalars) {
+            for (int n = 1; n <= 16; ++n) {
+                std::string name;
+                for (int m = 129; m <= 400; ++m) {
+                    const auto shape = ProductShape::streams(scalar, m, n);
+                    EXPECT_GE(shape.m, m);
+                    EXPECT_GE(shape.n, n);
+                    const auto plans = tsmm_plans(shape, machine, 1);
+                    if (plans.empty()) {
+                        ASSERT_FALSE(machine.bulk_copies) << letter(scalar) << m << "x" << n;
+                        continue;  // computed in panels
+                    }
+                    EXPECT_TRUE(plans[0].streamed);
+                    EXPECT_EQ(plan_of<TsmmPlan>(to_text(plans[0])), plans[0]);
+                    const auto kernel = kernel_of(plans[0], shape, {}, {}, machine).value();
+                    EXPECT_STREQ(kernel.source, "tsmm_streamed.cuh");
+                    EXPECT_LT(model_clocks(plans[0], shape, machine), HUGE_VAL);
+                    EXPECT_TRUE(name.empty() || name == kernel.expression) << kernel.expression;
+                    name = kernel.expression;
+                }
+                EXPECT_FALSE(name.empty()) << letter(scalar) << " " << n;
+            }
+        }
+    }
+}
+
+TEST(Plans, StreamsAreForAWideXOnly) {
+    for (const Dtype scalar : scalars) {
+        for (const int m : {1, 8, 32, 64, 100, 128}) {
+            for (const int n : {1, 4, 16, 64}) {
+                EXPECT_FALSE(prefers_streams(scalar, m, n)) << m << "x" << n;
+                for (const auto& plan : tsmm_plans({scalar, m, n}, {}, 100'000)) {
+                    ASSERT_FALSE(plan.streamed) << m << "x" << n;
+                }
+            }
+        }
+        EXPECT_FALSE(prefers_streams(scalar, 400, 17));
+        for (const int m : {129, 200, 2000}) {
+            EXPECT_TRUE(prefers_streams(scalar, m, 1));
+            EXPECT_TRUE(prefers_streams(scalar, m, 16));
+        }
+        for (const int n : {65, 80, 128}) {
+            EXPECT_EQ(prefers_streams(scalar, n, n), scalar == Dtype::z);
+        }
+        EXPECT_FALSE(prefers_streams(scalar, 129, 129));
+    }
+}
+
+TEST(Plans, ATableDoesNotReplaceAStreamedPlan) {
+    const ProductShape shape = ProductShape::streams(Dtype::d, 384, 16);
+    const TsmmPlan other = tsmm_plans({Dtype::d, 384, 16}, {}, 1).at(0);
+    const TuningFile file("gpu 9.0 NVIDIA H200\ntsmm d 384x16 " + to_text(other) + "\n");
+    Context ctx;
+    Planner planner(ctx, Machine{});
+    EXPECT_EQ(planner.plan<TsmmPlan>({{Dtype::d, 384, 16}, {}, {}}), other);
+    EXPECT_EQ(planner.plan<TsmmPlan>({shape, {}, {}}), tsmm_plans(shape, {}, 1).at(0));
+}
+
+TEST(Plans, IllegalStreamedOnesAreRefused) {
+    for (const Dtype scalar : scalars) {
+        const ProductShape shape = ProductShape::streams(scalar, 400, 11);
+        const TsmmPlan good = tsmm_plans(shape, {}, 1).at(0);
+        ASSERT_TRUE(kernel_of(good, shape, {}, {}, {}));
+        for (const auto& change : std::vector<std::function<void(TsmmPlan&)>>{
+                 [](auto& plan) { plan.streamed = false; }, [](auto& plan) { plan.stages = 1; },
+                 [](auto& plan) { plan.team = 64; }, [](auto& plan) { plan.threads = 48; },
+                 [](auto& plan) { plan.stages = 4096; }, [](auto& plan) { plan.tile_rows = 0; },
+                 [](auto& plan) { plan.tile_rows = 64; }, [](auto& plan) { plan.bulk = true; },
+                 [](auto& plan) { plan.staged = true; }, [](auto& plan) { plan.tile_n = 0; },
+                 [](auto& plan) { plan.blocks = 4; }}) {
+            TsmmPlan bad = good;
+            change(bad);
+            EXPECT_FALSE(kernel_of(bad, shape, {}, {}, {})) << to_text(bad);
+            EXPECT_EQ(model_clocks(bad, shape, {}), HUGE_VAL) << to_text(bad);
+        }
+        EXPECT_FALSE(kernel_of(good, ProductShape::pair(scalar, 200, 11), {}, {}, {}));
+        TsmmGramPlan fused = tsmm_gram_plans({scalar, 8, 8}, {}, 1).at(0);
+        fused.update.streamed = true;
+        EXPECT_FALSE(kernel_of(fused, {scalar, 8, 8}, {}, {}, {}));
+    }
+}
+
 TEST(Plans, IllegalOnesAreRefused) {
     const ProductShape shape(Dtype::d, 8, 8);
     const TsmttsmPlan good = tsmttsm_plans(shape, {}, 1).at(0);

@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include "kernels/cuda/plan_arithmetic.hpp"
 #include "kernels/cuda/planner.hpp"
 #include "kernels/random.hpp"
 #include "kernels/reference/reference_kernels.hpp"
@@ -51,22 +52,45 @@ class PlannedProducts : public ::testing::Test {
     std::vector<Trial<T, Plan>> trials(Context& ctx, bool gram, const AllPlans<Plan>& all) {
         std::vector<Trial<T, Plan>> result;
         std::uniform_int_distribution<int> width(1, 64);
-        std::uniform_int_distribution<std::int64_t> rows(0, 5000);
         while (result.size() < plans_a_test) {
             const int m = width(generator);
             const bool same = gram && generator() % 3 == 0;
             const int n = same || generator() % 3 == 0 ? m : width(generator);
-            const auto plans =
-                all({dtype_v<T>, m, n, same}, ctx.service<cuda::Planner>().machine(), 100'000'000);
-            if (!plans.empty()) {
-                const Layout layout = any_layout(generator);
-                const Layout other = same ? layout : any_layout(generator);
-                result.push_back({rows(generator), m, n, same, layout, other,
-                                  plans[generator() % plans.size()]});
-            }
+            add_trial(ctx, result, m, n, same, all);
         }
         return result;
     }
+
+    /// Trials of streamed plans: a wide X times few columns.
+    std::vector<Trial<T, cuda::TsmmPlan>> streamed_trials(Context& ctx) {
+        std::vector<Trial<T, cuda::TsmmPlan>> result;
+        std::uniform_int_distribution<int> wide(1, 300);
+        std::uniform_int_distribution<int> narrow(1, 20);
+        while (result.size() < plans_a_test) {
+            const int m = wide(generator);
+            const int n = narrow(generator);
+            add_trial<cuda::TsmmPlan>(ctx, result, m, n, false, cuda::streamed_plans);
+        }
+        return result;
+    }
+
+    /// Adds a trial of a random plan, if there is one.
+    template <class Plan>
+    void add_trial(Context& ctx, std::vector<Trial<T, Plan>>& result, int m, int n, bool same,
+                   const AllPlans<Plan>& all) {
+        std::uniform_int_distribution<std::int64_t> rows(0, 5000);
+        const auto plans =
+            all({dtype_v<T>, m, n, same}, ctx.service<cuda::Planner>().machine(), 100'000'000);
+        if (!plans.empty()) {
+            const Layout layout = any_layout(generator);
+            const Layout other = same ? layout : any_layout(generator);
+            result.push_back(
+                {rows(generator), m, n, same, layout, other, plans[generator() % plans.size()]});
+        }
+    }
+
+    /// Compares tsmm by the plan of a trial with the reference, with three values of beta.
+    void check_tsmm(Context& ctx, const Trial<T, cuda::TsmmPlan>& trial);
 
     std::mt19937_64 generator = make_generator();
 };
@@ -120,60 +144,87 @@ TYPED_TEST(PlannedProducts, AnyPlanOfTsmttsmIsRight) {
     }
 }
 
+template <class T>
+void PlannedProducts<T>::check_tsmm(Context& ctx, const Trial<T, cuda::TsmmPlan>& trial) {
+    SCOPED_TRACE(std::to_string(trial.rows) + " rows, " + std::to_string(trial.m) + "x" +
+                 std::to_string(trial.n) + ", " + to_text(trial.plan));
+    const auto x = random_global<T>(generator, trial.rows, trial.m);
+    const auto c = random_global<T>(generator, trial.m, trial.n);
+    const T betas[] = {T(0), T(1), T(-1)};
+    const T beta = betas[generator() % 3];
+    const bool update = beta != T(0);
+    const auto old = update ? random_global<T>(generator, trial.rows, trial.n)
+                            : poisoned_global<T>(trial.rows, trial.n);
+    const RowMap map = RowMap::by_rows(ctx.comm(), trial.rows);
+    TestBlock<T> x_block(ctx, x, map, trial.layout);
+    TestBlock<T> c_block(ctx, c, trial.layout, Place::device);
+    TestBlock<T> y_block(ctx, old, map, trial.other);
+    const auto xv = x_block.view();
+    const auto cv = c_block.view();
+    const auto yv = y_block.view();
+    const T alpha = other_coefficient<T>();
+    // The plan is legal for operands without gaps. With gaps it may need more shared memory
+    // than the device has.
+    if (!cuda::kernel_of(trial.plan, {dtype_v<T>, trial.m, trial.n},
+                         cuda::Layout::of(xv.data, trial.m, xv.ld, sizeof(T)),
+                         cuda::Layout::of(yv.data, trial.n, yv.ld, sizeof(T)),
+                         ctx.service<cuda::Planner>().machine())) {
+        return;
+    }
+
+    cuda::tsmm(ctx,
+               TsmmArgs<T>{trial.rows, trial.m, trial.n, alpha, xv.data, xv.ld, cv.data, cv.ld,
+                           beta, yv.data, yv.ld},
+               trial.plan);
+
+    const auto actual = y_block.result();
+    auto expected = old;
+    reference::tsmm<wide_t<T>>(TsmmArgs<T>{trial.rows, trial.m, trial.n, alpha, x.values.data(),
+                                           trial.m, c.values.data(), trial.n, beta,
+                                           expected.values.data(), trial.n});
+    for (std::int64_t i = 0; i < trial.rows; ++i) {
+        long double row_norm = 0;
+        for (int k = 0; k < trial.m; ++k) {
+            row_norm += std::norm(wide_t<T>(x(i, k)));
+        }
+        for (int j = 0; j < trial.n; ++j) {
+            const long double bound =
+                sum_bound(trial.m, alpha, std::sqrt(row_norm) * c.column_norm(j), beta,
+                          update ? std::abs(old(i, j)) : 0);
+            const long double error = std::abs(wide_t<T>(actual(i, j)) - wide_t<T>(expected(i, j)));
+            ASSERT_TRUE(error <= bound) << "(" << i << ", " << j << "): " << actual(i, j)
+                                        << " instead of " << expected(i, j);
+        }
+    }
+}
+
 TYPED_TEST(PlannedProducts, AnyPlanOfTsmmIsRight) {
-    using T = TypeParam;
     Context ctx = make_context();
     for (const auto& trial : this->template trials<cuda::TsmmPlan>(ctx, false, cuda::tsmm_plans)) {
-        SCOPED_TRACE(std::to_string(trial.rows) + " rows, " + std::to_string(trial.m) + "x" +
-                     std::to_string(trial.n) + ", " + to_text(trial.plan));
-        const auto x = random_global<T>(this->generator, trial.rows, trial.m);
-        const auto c = random_global<T>(this->generator, trial.m, trial.n);
-        const bool update = this->generator() % 2 == 0;
-        const auto old = update ? random_global<T>(this->generator, trial.rows, trial.n)
-                                : poisoned_global<T>(trial.rows, trial.n);
-        const T beta = update ? T(-1) : T(0);
-        const RowMap map = RowMap::by_rows(ctx.comm(), trial.rows);
-        TestBlock<T> x_block(ctx, x, map, trial.layout);
-        TestBlock<T> c_block(ctx, c, trial.layout, Place::device);
-        TestBlock<T> y_block(ctx, old, map, trial.other);
-        const auto xv = x_block.view();
-        const auto cv = c_block.view();
-        const auto yv = y_block.view();
-        const T alpha = other_coefficient<T>();
-        // The plan is legal for operands without gaps. With gaps it may need more shared memory
-        // than the device has.
-        if (!cuda::kernel_of(trial.plan, {dtype_v<T>, trial.m, trial.n},
-                             cuda::Layout::of(xv.data, trial.m, xv.ld, sizeof(T)),
-                             cuda::Layout::of(yv.data, trial.n, yv.ld, sizeof(T)),
-                             ctx.service<cuda::Planner>().machine())) {
-            continue;
-        }
+        this->check_tsmm(ctx, trial);
+    }
+}
 
-        cuda::tsmm(ctx,
-                   TsmmArgs<T>{trial.rows, trial.m, trial.n, alpha, xv.data, xv.ld, cv.data, cv.ld,
-                               beta, yv.data, yv.ld},
-                   trial.plan);
+TYPED_TEST(PlannedProducts, AnyStreamedPlanOfTsmmIsRight) {
+    Context ctx = make_context();
+    for (const auto& trial : this->streamed_trials(ctx)) {
+        this->check_tsmm(ctx, trial);
+    }
+}
 
-        const auto actual = y_block.result();
-        auto expected = old;
-        reference::tsmm<wide_t<T>>(TsmmArgs<T>{trial.rows, trial.m, trial.n, alpha, x.values.data(),
-                                               trial.m, c.values.data(), trial.n, beta,
-                                               expected.values.data(), trial.n});
-        for (std::int64_t i = 0; i < trial.rows; ++i) {
-            long double row_norm = 0;
-            for (int k = 0; k < trial.m; ++k) {
-                row_norm += std::norm(wide_t<T>(x(i, k)));
-            }
-            for (int j = 0; j < trial.n; ++j) {
-                const long double bound =
-                    sum_bound(trial.m, alpha, std::sqrt(row_norm) * c.column_norm(j), beta,
-                              update ? std::abs(old(i, j)) : 0);
-                const long double error =
-                    std::abs(wide_t<T>(actual(i, j)) - wide_t<T>(expected(i, j)));
-                ASSERT_TRUE(error <= bound) << "(" << i << ", " << j << "): " << actual(i, j)
-                                            << " instead of " << expected(i, j);
-            }
-        }
+/// Products with more columns of X or Y than the kernels without streams take at once; X, Y and C
+/// have gaps and any alignment.
+TYPED_TEST(PlannedProducts, TheStreamedPlanOfEveryWidthIsRight) {
+    Context ctx = make_context();
+    const cuda::Machine& machine = ctx.service<cuda::Planner>().machine();
+    std::uniform_int_distribution<int> columns(1, 400);
+    std::uniform_int_distribution<std::int64_t> rows(0, 3000);
+    for (int n = 1; n <= 16; ++n) {
+        const int m = columns(this->generator);
+        const auto plans = cuda::streamed_plans({dtype_v<TypeParam>, m, n}, machine, 1);
+        ASSERT_EQ(plans.size(), 1u) << m << "x" << n;
+        this->check_tsmm(ctx, {n % 4 == 0 ? 3 : rows(this->generator), m, n, false,
+                               any_layout(this->generator), any_layout(this->generator), plans[0]});
     }
 }
 
