@@ -92,9 +92,9 @@ constexpr double cheap_products = 5e9;
 /// At an end of the spectrum of a matrix with up to this many rows, at which a short Lanczos run of
 /// this many steps finds crowded eigenvalues, a solve by factorisation is chosen first if it takes
 /// at most this many multiply-adds, 0.25 s. A forecast takes some 20 ms.
-constexpr std::int64_t end_rows = 20000;
-constexpr int end_steps = 60;
-constexpr double end_products = 3e8;
+constexpr std::int64_t crowded_rows = 20000;
+constexpr int crowding_steps = 60;
+constexpr double crowded_products = 3e8;
 /// With more rows than this the forecast of a factorisation itself takes seconds.
 constexpr std::int64_t most_forecast_rows = 200000;
 /// Multiply-adds of a sparse factorisation that take as long as a dense solve, divided by n^3.
@@ -225,7 +225,7 @@ bool is_hard_end(Context& ctx, const EigenProblem<T>& problem, const EigenOption
     }
     try {
         const ShortLanczos run =
-            short_lanczos<T>(ctx, problem.a, problem.constraints, end_steps, options.seed);
+            short_lanczos<T>(ctx, problem.a, problem.constraints, crowding_steps, options.seed);
         const std::size_t count = run.values.size();
         if (!run.complete || count < 2) {
             return false;
@@ -233,7 +233,7 @@ bool is_hard_end(Context& ctx, const EigenProblem<T>& problem, const EigenOption
         const std::size_t first = options.which == Which::smallest ? 0 : count - 1;
         const std::size_t second = options.which == Which::smallest ? 1 : count - 2;
         const double distance = std::abs(run.values[first] - run.values[second]);
-        const double angle = std::numbers::pi / (2 * end_steps);
+        const double angle = std::numbers::pi / (2 * crowding_steps);
         const double uniform =
             (std::cos(angle) - std::cos(3 * angle)) / 2 * (run.values.back() - run.values.front());
         return distance < uniform &&
@@ -250,13 +250,13 @@ MethodChoice choose_end(Context& ctx, const EigenProblem<T>& problem, const Eige
                         const DirectLimits& limits) {
     const std::int64_t devices = ctx.comm().sum(std::int64_t{ctx.place() == Place::device ? 1 : 0});
     const bool is_end = options.which == Which::smallest || options.which == Which::largest;
-    if (devices > 0 || !limits.can_factorise || limits.rows > end_rows || !is_end ||
+    if (devices > 0 || !limits.can_factorise || limits.rows > crowded_rows || !is_end ||
         options.window || problem.preconditioner != nullptr || problem.inverse != nullptr ||
         !is_hard_end(ctx, problem, options)) {
         return {Method::automatic, ""};
     }
     const FactorForecast forecast = forecast_factorisation(ctx, problem, options);
-    if (!forecast.fits(options.k) || forecast.solve_products(options.k, false) > end_products) {
+    if (!forecast.fits(options.k) || forecast.solve_products(options.k, false) > crowded_products) {
         return {Method::automatic, ""};
     }
     return {Method::shift_invert,
