@@ -40,8 +40,8 @@ std::string version_of(const SharedLibrary& library, const std::string& file) {
             throw UnsupportedError(file + " does not tell its version");
         }
     }
-    const std::string version = std::to_string(numbers[0]) + "." + std::to_string(numbers[1]) +
-                                "." + std::to_string(numbers[2]);
+    std::string version = std::to_string(numbers[0]) + "." + std::to_string(numbers[1]) + "." +
+                          std::to_string(numbers[2]);
     if (numbers[0] != 1) {
         throw UnsupportedError(file + " is cuDSS " + version + ", and version 1 is needed");
     }

@@ -17,9 +17,9 @@ namespace quiver {
 /// is refused, because its releases number the enumerations differently and take other arguments.
 /// Not in an unnamed namespace: see NcclLibrary.
 struct CudssLibrary {
-    /// Loads the library. Throws UnsupportedError for a library that is missing or whose version is
-    /// not 1.
-    explicit CudssLibrary(std::string file);
+    /// Loads the file `name`. Throws UnsupportedError for a library that is missing or whose
+    /// version is not 1.
+    explicit CudssLibrary(std::string name);
 
     // cudssStatus_t
     static constexpr int success = 0;
