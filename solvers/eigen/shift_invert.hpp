@@ -15,8 +15,9 @@ namespace quiver {
 /// every Which. A and B are SparseMatrix objects; their entries are gathered on rank 0, which
 /// solves in double precision and sends the vectors. The factorisation is that of the first library
 /// that is available:
-/// - cuDSS on the GPU of rank 0, if the Context has one and version 1 of the library is found in
-///   the loader's path or in the environment variable QUIVER_CUDSS (`none`: not used);
+/// - from 20,000 rows on cuDSS on the GPU of rank 0, if the Context has one and version 1 of the
+///   library is found in the loader's path or in the environment variable QUIVER_CUDSS (`none`: not
+///   used);
 /// - MUMPS, if the build has it, MPI is initialised and the environment variable QUIVER_MUMPS is
 ///   not `none`; from 20,000 rows on with all ranks;
 /// - SparseLdlt.

@@ -231,7 +231,9 @@ TYPED_TEST(CudssTest, AShiftAtAnEigenvalueMoves) {
         EXPECT_LT(factor.error, 1e-9 * norm) << j;
         const double distance = std::abs(factor.sigma - spectrum(j));
         EXPECT_GT(distance + 1e-14 * norm, factor.error) << j;
-        EXPECT_EQ(factor.below, j + (factor.sigma > spectrum(j) ? 1 : 0));
+        if (distance > factor.error) {
+            EXPECT_EQ(factor.below, j + (factor.sigma > spectrum(j) ? 1 : 0));
+        }
     }
     EXPECT_GT(pencil.largest_move(), 0);
 }
@@ -287,15 +289,15 @@ void expect_values(const EigenResult<T>& result, const std::vector<double>& expe
     }
 }
 
-/// A target, a window with many eigenvalues and an end; with B = D^2 and D A D in the place of A,
-/// which have the same eigenvalues.
+/// From 20,000 rows on cuDSS factorises: a target, a window with many eigenvalues and an end; with
+/// B = D^2 and D A D in the place of A, which have the same eigenvalues.
 TYPED_TEST(CudssTest, EigenvaluesOfALaplacian) {
     using W = TypeParam;
     Context& ctx = this->ctx;
     if (const std::string why = why_no_cudss(ctx); !why.empty()) {
         GTEST_SKIP() << why;
     }
-    const int nx = 20;
+    const int nx = 29;
     const auto scale_of = [](std::int64_t row) { return 1 + 0.5 * static_cast<double>(row % 3); };
     SparseMatrix<W> a = test::laplace3d<W>(ctx, nx, nx - 1, nx - 2);
     const std::int64_t n = a.row_map().global_rows();
@@ -373,8 +375,8 @@ TEST(Cudss, AnIndefiniteBIsRefused) {
     if (const std::string why = why_no_cudss(ctx); !why.empty()) {
         GTEST_SKIP() << why;
     }
-    SparseMatrix<double> a = test::laplace3d<double>(ctx, 9, 9, 9);
-    std::vector<double> values(729, 1.0);
+    SparseMatrix<double> a = test::laplace3d<double>(ctx, 28, 28, 28);
+    std::vector<double> values(21952, 1.0);
     values[300] = -1e-6;
     SparseMatrix<double> b = test::diagonal<double>(ctx, values);
     EigenOptions options;

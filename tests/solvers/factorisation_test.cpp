@@ -16,6 +16,7 @@
 
 #include "blockvec/error.hpp"
 #include "solvers/eigen/eigensolver.hpp"
+#include "solvers/eigen/shift_invert/cudss.hpp"
 #include "solvers/eigen/shift_invert/mumps_factorisation.hpp"
 #include "solvers/eigen/shift_invert/shifted_pencil.hpp"
 #include "tests/solvers/factorisation_checks.hpp"
@@ -262,7 +263,7 @@ TEST(Factorisation, NanInTheFactorsIsNotHidden) {
 }
 
 /// 90,000 rows: the eigenvalues nearest a target, including copies.
-TEST(Factorisation, MumpsTakesMoreThan50000Rows) {
+TEST(Factorisation, MumpsOrCudssTakesMoreThan50000Rows) {
     Context ctx = test::make_context();
     constexpr int nx = 300;
     SparseMatrix<double> a = test::laplace3d<double>(ctx, nx, nx, 1);
@@ -271,7 +272,7 @@ TEST(Factorisation, MumpsTakesMoreThan50000Rows) {
     options.which = Which::target;
     options.target = 2.5;
     options.k = 7;
-    if (!mumps_is_available(ctx.comm())) {
+    if (!mumps_is_available(ctx.comm()) && !cudss_is_available(ctx)) {
         EXPECT_THROW(eigensolve(ctx, EigenProblem<double>{a}, options), InputError);
         return;
     }

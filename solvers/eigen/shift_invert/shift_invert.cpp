@@ -42,6 +42,10 @@ int sent_width(std::int64_t rows) {
 /// Below this number of rows, one rank factorises faster than several ranks.
 constexpr std::int64_t few_shared_rows = 20000;
 
+/// Below this number of rows the host factorises: it takes less than a second, and cuDSS, which
+/// delays no pivots, leaves more shifts undecided.
+constexpr std::int64_t least_gpu_rows = 20000;
+
 [[noreturn]] void refuse_problem(const std::string& text) {
     InputError error("shift-invert: " + text);
     error.set_collective();  // options and global sizes are the same on all ranks
@@ -51,9 +55,9 @@ constexpr std::int64_t few_shared_rows = 20000;
 /// Who factorises.
 enum class Library : int { ldlt, mumps, cudss };
 
-/// cuDSS on a GPU, else MUMPS, else SparseLdlt. Collective.
-Library choose_library(Context& ctx) {
-    if (cudss_is_available(ctx)) {
+/// cuDSS on a GPU for many rows, else MUMPS, else SparseLdlt. Collective.
+Library choose_library(Context& ctx, std::int64_t rows) {
+    if (rows >= least_gpu_rows && cudss_is_available(ctx)) {
         return Library::cudss;
     }
     return mumps_is_available(ctx.comm()) ? Library::mumps : Library::ldlt;
@@ -101,7 +105,7 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
         : VerifiedSearch<T>(ctx, problem, as_one_end(options),
                             {Method::shift_invert, "factorisations"}),
           which_(options.which),
-          library_(choose_library(ctx)) {
+          library_(choose_library(ctx, problem.a.row_map().global_rows())) {
         if (problem.checkpoint != nullptr) {
             refuse_problem("there is no state to save or to resume from; omit the checkpoint");
         }
