@@ -5,6 +5,7 @@
 #include <cmath>
 #include <complex>
 #include <cstdlib>
+#include <limits>
 #include <map>
 #include <numbers>
 #include <random>
@@ -196,6 +197,65 @@ TEST(AutomaticRule, ACrowdedEnd) {
     EXPECT_EQ(chosen(full, Which::smallest), Method::chebyshev);
     SparseMatrix<double> grid = test::laplace3d<double>(ctx, 12, 12, 12);
     EXPECT_EQ(chosen(grid, Which::smallest), Method::chebyshev);
+    SparseMatrix<double> line = test::laplace3d<double>(ctx, 5000, 1, 1);
+    for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+        EigenOptions options = automatic(Which::smallest, 4);
+        options.seed = seed;
+        EXPECT_EQ(choose_method(ctx, EigenProblem<double>{line}, options).method, direct) << seed;
+    }
+}
+
+/// More steps are made for many pairs before another method follows.
+TEST(AutomaticRule, PatienceGrowsWithThePairs) {
+    Context ctx = test::make_context();
+    SparseMatrix<double> grid = test::laplace3d<double>(ctx, 14, 13, 12);
+    for (const auto& [k, steps] : {std::pair{4, 500}, std::pair{166, 500}, std::pair{200, 600}}) {
+        EXPECT_EQ(choose_method(ctx, EigenProblem<double>{grid}, automatic(Which::smallest, k))
+                      .hand_over_after,
+                  steps);
+    }
+}
+
+/// The empty part of a window, outside the spectrum, does not widen the part that is counted.
+TEST(AutomaticRule, AWindowThatBeginsFarBelowTheSpectrum) {
+    Context ctx = test::make_context();
+    SparseMatrix<double> a = test::laplace3d<double>(ctx, 4000, 1, 1);
+    EigenOptions options;
+    // The 12 smallest eigenvalues.
+    options.window = Window{-1e5, test::laplace3d_spectrum(4000, 1, 1)[11] + 1e-7};
+    const MethodChoice choice = choose_method(ctx, EigenProblem<double>{a}, options);
+    EXPECT_EQ(choice.method, Method::shift_invert) << choice.reason;
+    options.window->high = std::numeric_limits<double>::infinity();
+    EXPECT_THROW(choose_method(ctx, EigenProblem<double>{a}, options), InputError);
+}
+
+/// Rounding of entries is accepted, more is not.
+TEST(Automatic, AMatrixThatIsHermitianToRounding) {
+    Context ctx = test::make_context();
+    constexpr int n = 1300;
+    const auto line = [&](double difference) {
+        return test::matrix_from_rows<double>(ctx, n, [=](std::int64_t row, auto& entries) {
+            entries.add(row, 2.0);
+            if (row > 0) {
+                entries.add(row - 1, row == 7 ? -1 - difference : -1.0);
+            }
+            if (row + 1 < n) {
+                entries.add(row + 1, -1.0);
+            }
+        });
+    };
+    EigenOptions options = automatic(Which::smallest, 3);
+    options.method = Method::shift_invert;
+    SparseMatrix<double> rounded = line(1e-13);
+    const auto result = eigensolve(ctx, EigenProblem<double>{rounded}, options);
+    EXPECT_TRUE(result.converged) << result.message;
+    ASSERT_EQ(result.eigenvalues.size(), 3U);
+    for (int j = 0; j < 3; ++j) {
+        const double root = std::sin(0.5 * std::numbers::pi * (j + 1) / (n + 1));
+        EXPECT_NEAR(result.eigenvalues[static_cast<std::size_t>(j)], 4 * root * root, 1e-12);
+    }
+    SparseMatrix<double> skewed = line(1e-8);
+    EXPECT_THROW(eigensolve(ctx, EigenProblem<double>{skewed}, options), NumericalError);
 }
 
 /// A problem with B or an inverse begins with a method that uses them; with constraints only a

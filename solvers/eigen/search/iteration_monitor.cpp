@@ -56,6 +56,9 @@ bool IterationMonitor::report(std::int64_t iteration, int converged, double resi
 
 bool IterationMonitor::report_within(std::int64_t iteration, int converged, double residual,
                                      const char* stage) {
+    if (interrupted_) {
+        return false;
+    }
     if (!asks()) {
         return true;
     }

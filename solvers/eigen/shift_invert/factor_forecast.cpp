@@ -45,6 +45,25 @@ std::int64_t count_below(Factorisation<W>& factorisation, const CsrRows<W>& a, c
     return facts.complete && facts.zero == 0 ? facts.below : -1;
 }
 
+/// The part of the window inside Gershgorin's bounds of the spectrum; the window itself if it lies
+/// outside.
+template <class W>
+Window within_spectrum(const CsrRows<W>& a, const Window& window) {
+    double least = std::numeric_limits<double>::infinity();
+    double largest = -least;
+    for (std::int64_t row = 0; row < a.map.global_rows(); ++row) {
+        double centre = 0;
+        double radius = 0;
+        visit_row(a, row, [&](std::int64_t column, const W& value) {
+            (column == row ? centre : radius) += column == row ? std::real(value) : std::abs(value);
+        });
+        least = std::min(least, centre - radius);
+        largest = std::max(largest, centre + radius);
+    }
+    const Window inside{std::max(window.low, least), std::min(window.high, largest)};
+    return inside.low <= inside.high ? inside : window;
+}
+
 /// Fills in the forecast, on rank 0, and returns the factorisation that it predicts.
 template <class W>
 std::unique_ptr<Factorisation<W>> predict_factors(const CsrRows<W>& a, const CsrRows<W>* b,
@@ -163,11 +182,11 @@ FactorForecast forecast_factorisation(Context& ctx, const EigenProblem<T>& probl
         if (options.window && forecast.fits(0) && forecast.products <= most_counting) {
             // Count slightly beyond the ends, because an eigenvalue at an end would give a pivot of
             // zero.
-            const double edge = 1e-3 * (options.window->high - options.window->low);
-            const std::int64_t low =
-                count_below(*factorisation, a, mass, options.window->low - edge);
-            const std::int64_t high =
-                count_below(*factorisation, a, mass, options.window->high + edge);
+            const Window window =
+                mass == nullptr ? within_spectrum(a, *options.window) : *options.window;
+            const double edge = 1e-3 * (window.high - window.low);
+            const std::int64_t low = count_below(*factorisation, a, mass, window.low - edge);
+            const std::int64_t high = count_below(*factorisation, a, mass, window.high + edge);
             forecast.inside = low < 0 || high < low ? -1 : high - low;
         }
     });
