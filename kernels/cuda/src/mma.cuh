@@ -42,4 +42,27 @@ void mma(double (&d)[4], const double (&a)[2 * STEPS], const double (&b)[STEPS])
 #endif
 }
 
+/// The sums of COUNT products, D of mma for each.
+template <int COUNT>
+void clear_sums(double (&sums)[COUNT][4]) {
+#pragma unroll
+    for (int e = 0; e < COUNT; ++e) {
+#pragma unroll
+        for (int q = 0; q < 4; ++q) {
+            sums[e][q] = 0;
+        }
+    }
+}
+/// A lane's sum number `entry`: one double, or for a complex T two neighbouring ones.
+template <class T, int COUNT>
+T sum_of(const double (&sums)[COUNT][4], int entry) {
+    constexpr int parts = sizeof(T) / sizeof(double);
+    const int e = entry * parts;
+    if constexpr (parts == 1) {
+        return sums[e / 4][e % 4];
+    } else {
+        return {sums[e / 4][e % 4], sums[e / 4][e % 4 + 1]};
+    }
+}
+
 }  // namespace quiver

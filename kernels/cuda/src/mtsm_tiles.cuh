@@ -244,12 +244,7 @@ class MmaSums {
     }
 
     T sum(int entry) const {
-        const int e = entry * parts;
-        if constexpr (parts == 1) {
-            return sum_[e / 4][e % 4];
-        } else {
-            return {sum_[e / 4][e % 4], sum_[e / 4][e % 4 + 1]};
-        }
+        return sum_of<T>(sum_, entry);
     }
     /// Row of an entry; `rows` if the entry does not belong to Y.
     int row(int entry) const {

@@ -140,15 +140,7 @@ class StreamedMmaRows {
         }
     }
 
-    void clear() {
-#pragma unroll
-        for (int e = 0; e < CFG.tile_rows * tiles_n; ++e) {
-#pragma unroll
-            for (int q = 0; q < 4; ++q) {
-                sum_[e][q] = 0;
-            }
-        }
-    }
+    void clear() { clear_sums(sum_); }
 
     void multiply_slab(const void* stage, int slab) {
         const double* const pieces = static_cast<const double*>(stage) + lane_ * 2;
@@ -193,12 +185,7 @@ class StreamedMmaRows {
     void finish() {}
 
     T sum(int entry) const {
-        const int e = entry * parts;
-        if constexpr (parts == 1) {
-            return sum_[e / 4][e % 4];
-        } else {
-            return {sum_[e / 4][e % 4], sum_[e / 4][e % 4 + 1]};
-        }
+        return sum_of<T>(sum_, entry);
     }
     int row(int entry) const {
         const int e = entry * parts;

@@ -167,13 +167,7 @@ class MmaRows {
         const double* const real_x = reinterpret_cast<const double*>(x) +
                                      (warp_m_ * CFG.tile_rows * 16 + g_) * real_pitch_x + t_;
         const unsigned negative = sign_mask(t_ % 2 == 1 && g_ % 2 == 0);
-#pragma unroll
-        for (int e = 0; e < CFG.tile_rows * tiles_n; ++e) {
-#pragma unroll
-            for (int q = 0; q < 4; ++q) {
-                sum_[e][q] = 0;
-            }
-        }
+        clear_sums(sum_);
 #pragma unroll 2
         for (int k = 0; k < parts * columns; k += step) {
             double left[CFG.tile_rows][2 * CFG.vector];
@@ -204,12 +198,7 @@ class MmaRows {
     }
 
     T sum(int entry) const {
-        const int e = entry * parts;
-        if constexpr (parts == 1) {
-            return sum_[e / 4][e % 4];
-        } else {
-            return {sum_[e / 4][e % 4], sum_[e / 4][e % 4 + 1]};
-        }
+        return sum_of<T>(sum_, entry);
     }
     int row(int entry) const {
         const int e = entry * parts;
