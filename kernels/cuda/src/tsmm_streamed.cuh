@@ -369,6 +369,7 @@ __global__ void __launch_bounds__(CFG.threads, CFG.blocks) streamed_tsmm(TsmmArg
         c[e] = T{};
     }
     __syncthreads();
+#pragma unroll 4
     for (int e = threadIdx.x; e < args.m * n; e += CFG.threads) {
         Tile::put(c, e / n, e % n, args.c[e / n * args.ldc + e % n]);
     }
