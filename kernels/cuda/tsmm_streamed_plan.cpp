@@ -41,7 +41,7 @@ TsmmPlan measured_plan(const ProductShape& shape) {
         plan.threads = 512;
     } else {
         plan.tile_rows = 8;
-        plan.tile_n = ceil_div(shape.n, 4);
+        plan.tile_n = shape.n == 9 ? 5 : ceil_div(shape.n, 4);  // three lanes cannot share columns
         plan.stages = shape.scalar == Dtype::s ? 6 : 8;
         plan.threads = shape.scalar == Dtype::s ? 512 : 384;
     }
