@@ -616,9 +616,10 @@ MethodChoice choose_method(Context& ctx, const EigenProblem<T>& problem,
         iteration.reason += "; " + direct.reason;
     }
     if (limits.can_factorise) {
-        iteration.hand_over_after = iteration.method == Method::filter
-                                        ? patient_sweeps
-                                        : std::max(patient_steps, patient_steps_per_pair * options.k);
+        iteration.hand_over_after =
+            iteration.method == Method::filter
+                ? patient_sweeps
+                : std::max(patient_steps, patient_steps_per_pair * options.k);
     } else if (limits.rows <= limits.interior) {
         iteration.hand_over_after = limits.rows * limits.rows / rows_squared_per_step;
     }

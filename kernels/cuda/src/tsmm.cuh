@@ -79,8 +79,8 @@ void store_rows(const TILE& tile, int team, T* shared, const TsmmArgs<T>& args, 
     }
 }
 
-/// Y = alpha (sums of the tile) + beta Y for the first `present` rows and `n` columns, directly from
-/// registers, at most BYTES at a time.
+/// Y = alpha (sums of the tile) + beta Y for the first `present` rows and `n` columns, directly
+/// from registers, at most BYTES at a time.
 template <int BYTES, class T, class TILE>
 void store_entries(const TILE& tile, const TsmmArgs<T>& args, T* y, int present, int n) {
     constexpr int bytes = minimum<int>(BYTES, TILE::vector * sizeof(T));
