@@ -5,6 +5,7 @@
 #include <cmath>
 #include <complex>
 #include <cstdlib>
+#include <functional>
 #include <limits>
 #include <map>
 #include <numbers>
@@ -185,10 +186,12 @@ TEST(AutomaticRule, ACrowdedEnd) {
         return choose_method(ctx, EigenProblem<double>{a}, automatic(which, 4)).method;
     };
     const Method direct = ctx.place() == Place::host ? Method::shift_invert : Method::chebyshev;
-    SparseMatrix<double> crowded = beam<double>(ctx, 2000);
+    std::vector<double> values = decades_of(2000, 8);
+    SparseMatrix<double> crowded = test::diagonal<double>(ctx, values);
     EXPECT_EQ(chosen(crowded, Which::smallest), direct);
     EXPECT_EQ(chosen(crowded, Which::largest), Method::chebyshev);
-    SparseMatrix<double> negative = beam<double>(ctx, 2000, -1);
+    std::transform(values.begin(), values.end(), values.begin(), std::negate<>());
+    SparseMatrix<double> negative = test::diagonal<double>(ctx, values);
     EXPECT_EQ(chosen(negative, Which::smallest), Method::chebyshev);
     EXPECT_EQ(chosen(negative, Which::largest), direct);
     SparseMatrix<double> large = beam<double>(ctx, 20001);
