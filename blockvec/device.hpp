@@ -39,7 +39,7 @@ int count();
 /// The reason why count() is 0, as one sentence that names the cure. Empty if there is a GPU.
 std::string why_none();
 Properties properties(int id);
-/// Bytes that allocate() can still take: free ones, and unused ones that the memory pool keeps.
+/// The device memory that allocate() can still take: free memory, and unused memory of the pool.
 std::size_t available_bytes(int id);
 
 /// Makes the GPU current for this thread and lets its memory pool keep freed memory for reuse.

@@ -111,8 +111,8 @@ int capability_of(const std::string& arch) {
     return capability;
 }
 
-/// The streamed kernels of tsmm. They serve every alignment of X and of a Y of few columns; of a
-/// wide Y only aligned blocks.
+/// The streamed kernels of tsmm: for a Y of at most 16 columns those of all alignments of X and Y,
+/// for a wider Y only that of aligned blocks.
 template <class T>
 void append_streamed(Planner& planner, KernelList& list) {
     const Layout aligned{false, 16, true};

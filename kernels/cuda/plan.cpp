@@ -42,13 +42,14 @@ bool prefers_streams(Dtype scalar, int m, int n) {
 
 namespace {
 
-/// Streamed kernels differ in their tiles of columns of Y. With more columns, complex double blocks
-/// have kernels for every second tile.
+/// The number of columns of Y that the streamed kernel of n columns computes: n rounded up to whole
+/// tiles; above 16 columns, which only complex double blocks have, to pairs of tiles.
 int streamed_width(Dtype scalar, int n) {
     const int step = scalar == Dtype::d || n > 16 ? 8 : scalar == Dtype::z || n > 4 ? 4 : 1;
     return round_up(n, step);
 }
-/// The steps in which shared memory for C grows with the columns of X: a multiple of every slab.
+/// The columns of X are rounded up to a multiple of this, which is a multiple of the columns of a
+/// slab in every measured plan.
 constexpr int streamed_step = 64;
 
 }  // namespace

@@ -170,8 +170,9 @@ std::optional<Clocks> clocks_of(const TsmmPlan& plan, const ProductShape& shape,
                                 const Machine& machine);
 RowTileConfig tile_config(const TsmmPlan& plan, const ProductShape& shape, int pitch);
 
-/// The same for streamed plans of tsmm (tsmm_streamed_plan.cpp). `named` = false omits the
-/// expression of the kernel. The first of the plans is the measured one.
+/// The same functions for streamed plans of tsmm (tsmm_streamed_plan.cpp). `named` = false omits
+/// the expression of the kernel. The first of streamed_plans() is the measured plan, with as many
+/// stages and threads as fit shared memory.
 std::optional<RowTiles> streamed_tiles(const TsmmPlan& plan, const ProductShape& shape);
 std::optional<PlannedKernel> streamed_kernel(const TsmmPlan& plan, const ProductShape& shape,
                                              const Layout& x, const Layout& y,

@@ -127,8 +127,8 @@ struct TunedTraits : ProductTraits<Plan, which> {
 
 template <>
 struct PlanTraits<TsmttsmPlan> : TunedTraits<TsmttsmPlan, Operation::tsmttsm, tsmttsm_plans> {};
-/// For streamed shapes only the first plan, which is the same for all m: tables have no rows for
-/// them.
+/// Streamed shapes always get the first plan, which is the same for all m; tuning tables have no
+/// rows for them.
 template <>
 struct PlanTraits<TsmmPlan> : TunedTraits<TsmmPlan, Operation::tsmm, tsmm_plans> {
     static std::optional<TsmmPlan> choose(const TuningTable& table, const Served& served,

@@ -22,15 +22,15 @@ Served served_or_own(Planner& planner, const TsmmArgs<T>& args) {
 }
 
 /// Panels of the columns of Y and, if C or rows of X are too large for shared memory, of the
-/// columns of X. streamed: for streamed kernels.
+/// columns of X. streamed: true if streamed kernels compute the panels.
 struct PanelPair {
     Panels m, n;
     bool streamed = false;
     bool single() const { return m.count == 1 && n.count == 1; }
 };
 
-/// The request for the streamed kernel of a panel. Of the layouts only the alignment to 16 bytes
-/// matters, so that few kernels serve all blocks; rows of X may end anywhere.
+/// The request for the streamed kernel of a panel. Only the alignment of X and Y to 16 bytes
+/// decides the layouts, so that few kernels serve all blocks; rows of X may end anywhere.
 template <class T>
 Served streamed_request(const TsmmArgs<T>& part) {
     const Layout any = Layout::any(sizeof(T));
@@ -44,7 +44,7 @@ Served streamed_request(const TsmmArgs<T>& part) {
             tensor ? layout(part.y, part.n, part.ldy) : any};
 }
 
-/// The kernel of one panel.
+/// The request for the kernel of one panel.
 template <class T>
 Served request_of(Planner& planner, const TsmmArgs<T>& part, const PanelPair& panels) {
     return panels.streamed ? streamed_request(part) : served_or_own(planner, part);

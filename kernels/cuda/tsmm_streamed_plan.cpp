@@ -5,7 +5,7 @@
 namespace quiver::cuda {
 namespace {
 
-/// Copies of a warp that make up one slab, 512 bytes each.
+/// The number of copies, of 512 bytes each, by which a warp fetches one slab.
 int slab_copies(const TsmmPlan& plan, const ProductShape& shape) {
     const int rows =
         plan.tensor ? 2 * plan.tile_rows : plan.tile_rows / ceil_div(shape.n, plan.tile_n);
@@ -18,7 +18,7 @@ std::size_t shared_bytes(const TsmmPlan& plan, const ProductShape& shape, const 
                static_cast<std::size_t>(slab_copies(plan, shape) * 512);
 }
 
-/// The fastest plan of those measured on an H100, for any number of columns of X.
+/// The fastest of the plans measured on an H100; the same for any number of columns of X.
 TsmmPlan measured_plan(const ProductShape& shape) {
     TsmmPlan plan;
     plan.streamed = true;
@@ -48,8 +48,8 @@ TsmmPlan measured_plan(const ProductShape& shape) {
     return plan;
 }
 
-/// The measured plan with as many stages, then as many threads, as shared memory has room for. This
-/// does not depend on the m of the shape, so that one kernel serves all m.
+/// The measured plan, with its stages and then its threads reduced until it fits shared memory. The
+/// result does not depend on the m of the shape, so that one kernel serves all m.
 TsmmPlan first_plan(const ProductShape& shape, const Machine& machine) {
     TsmmPlan plan = measured_plan(shape);
     const ProductShape usual =
@@ -67,7 +67,7 @@ TsmmPlan first_plan(const ProductShape& shape, const Machine& machine) {
     return plan;
 }
 
-/// Calls f(plan) for the parameter space.
+/// Calls f(plan) for every plan of the parameter space, legal or not.
 template <class F>
 void for_each_plan(const ProductShape& shape, F&& f) {
     TsmmPlan plan = measured_plan(shape);
@@ -184,7 +184,7 @@ std::optional<Clocks> streamed_clocks(const TsmmPlan& plan, const ProductShape& 
     if (plan.tensor) {
         const int parts = parts_of(shape.scalar);
         clocks.arithmetic = products * parts * parts / 126 * factor;
-        // Loads of pieces and of C, and products, of sixteen rows.
+        // Loads of a warp for each row: pieces of X, and C.
         const double loads = read / 512 + products * bytes / 512 / plan.tile_rows / 16;
         clocks.shared = 4 * loads;
         clocks.issue = (loads + products * parts * parts / 512) / 4 * factor;

@@ -15,7 +15,7 @@
 namespace quiver {
 namespace {
 
-/// Orders below this are solved on every rank: LAPACK would save little.
+/// Every rank solves smaller orders itself, because LAPACK would save little.
 constexpr int least_shared_order = 256;
 
 }  // namespace

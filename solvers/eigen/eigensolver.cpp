@@ -81,7 +81,8 @@ constexpr std::int64_t dense_rows_by_products = 512;
 constexpr std::int64_t large_part = 8;
 /// n^2 / 1000 steps of a method that iterates take about as long as a dense solve.
 constexpr std::int64_t rows_squared_per_step = 1000;
-/// Steps (of a filter: sweeps) after which an iteration is compared with a factorisation.
+/// An iteration is compared with a factorisation after this many steps, or this many for each of k
+/// pairs if that is more; a filter after this many sweeps.
 constexpr std::int64_t patient_steps = 500;
 constexpr std::int64_t patient_steps_per_pair = 3;
 constexpr std::int64_t patient_sweeps = 20;
@@ -90,9 +91,10 @@ constexpr std::int64_t patient_sweeps = 20;
 constexpr double patient_work = 16;
 /// A solve with up to this many multiply-adds is cheap: some 5 s on one core.
 constexpr double cheap_products = 5e9;
-/// At an end of the spectrum of a matrix with up to this many rows, at which a short Lanczos run of
-/// this many steps finds crowded eigenvalues, a solve by factorisation is chosen first if it takes
-/// at most this many multiply-adds, 0.25 s. A forecast takes some 20 ms.
+/// For an end of the spectrum of a matrix with up to crowded_rows rows, a Lanczos run of
+/// crowding_steps steps looks for crowded eigenvalues. If it finds them, a solve by factorisation
+/// comes first if it takes at most crowded_products multiply-adds, some 0.25 s. Its forecast takes
+/// some 20 ms.
 constexpr std::int64_t crowded_rows = 20000;
 constexpr int crowding_steps = 60;
 constexpr double crowded_products = 3e8;
@@ -217,8 +219,9 @@ MethodChoice choose_interior(Context& ctx, const EigenProblem<T>& problem,
 
 /// True if the first eigenvalues at this end are so crowded that an iteration will need many steps:
 /// one of the first two Ritz values of a short Lanczos run has a residual above their distance, and
-/// they are closer than the first two zeros of a Chebyshev polynomial, which are the Ritz values of
-/// a spectrum without gaps. Always true with a B, whose inverse the run does not know.
+/// they are not much farther apart than the first two zeros of a Chebyshev polynomial, which are
+/// the Ritz values of a spectrum without gaps. Always true with a B, because the run would need
+/// B^-1.
 template <class T>
 bool is_hard_end(Context& ctx, const EigenProblem<T>& problem, const EigenOptions& options) {
     if (problem.b != nullptr) {
@@ -246,8 +249,8 @@ bool is_hard_end(Context& ctx, const EigenProblem<T>& problem, const EigenOption
     }
 }
 
-/// Method::shift_invert for an end of the spectrum where it is likely to be faster, else
-/// Method::automatic. On a GPU an iteration takes less time.
+/// Method::shift_invert for an end of the spectrum where it is likely to be faster than an
+/// iteration, else (always on a GPU, where iterations are fast) Method::automatic.
 template <class T>
 MethodChoice choose_end(Context& ctx, const EigenProblem<T>& problem, const EigenOptions& options,
                         const DirectLimits& limits) {

@@ -45,11 +45,11 @@ namespace quiver {
 /// larger; max_iterations limits the factorisations. The matrix may have any norm: it is scaled by
 /// a power of two. `start`, `preconditioner` and `inverse` are ignored. Throws InputError for
 /// constraints, a checkpoint, a protected matrix, an operator without stored entries, more than
-/// most_ldlt_rows rows without MUMPS and cuDSS; MemoryError, with the megabytes, before a
-/// factorisation by them that would not fit the memory; UnsupportedError if QUIVER_CUDSS names a
-/// file that cannot be used; the errors of check_problem() and check_options();
-/// IndefiniteError if B has a negative eigenvalue beyond rounding (32 eps of the largest row sum).
-/// Collective.
+/// most_ldlt_rows rows if neither MUMPS nor cuDSS is available; MemoryError, with the megabytes,
+/// before a factorisation by one of these that would not fit the memory; on a GPU, from 20,000 rows
+/// on, UnsupportedError or DeviceError if QUIVER_CUDSS names a file that cannot be used; the errors
+/// of check_problem() and check_options(); IndefiniteError if B has a negative eigenvalue beyond
+/// rounding (32 eps of the largest row sum). Collective.
 ///
 /// B may be singular, or so ill-conditioned that its Cholesky factorisation fails. Eigenvalues that
 /// are then infinite, or larger than 1e16 ||A|| / ||B||, are not found: a search for more
@@ -65,8 +65,8 @@ template <class T>
 EigenResult<T> shift_invert(Context& ctx, const EigenProblem<T>& problem,
                             const EigenOptions& options);
 
-/// The version of cuDSS that this process finds (QUIVER_CUDSS, else the loader), or an empty string
-/// if there is none that shift_invert() can use. Loads the library.
+/// The version of the cuDSS library that QUIVER_CUDSS names or, without this variable, the loader
+/// finds; an empty string if there is none or its version is not 1. Loads the library.
 std::string cudss_version();
 
 /// The version of MUMPS in this build, or an empty string without MUMPS.

@@ -183,8 +183,8 @@ TYPED_TEST(Tsmm, MatchesTheReferenceForUnequalWidths) {
     }
 }
 
-/// A basis of many columns times few columns, and squares beyond the widest panel: on a GPU the
-/// kernels that stream the columns of X.
+/// A basis of many columns times few columns, and near squares beyond the widest panel. On a GPU
+/// streamed kernels compute them (the near squares only in complex double).
 TYPED_TEST(Tsmm, MatchesTheReferenceForAWideBasis) {
     std::uniform_int_distribution<int> basis(129, 420);
     std::vector<std::pair<int, int>> pairs{{130, 16}, {400, 1},  {257, 11}, {1200, 16},

@@ -178,8 +178,9 @@ TEST(AutomaticRule, EndsBeginWithAnIteration) {
     EXPECT_EQ(chosen(50001).hand_over_after, takes_large_matrices(ctx) ? 500 : 0);
 }
 
-/// At an end where eigenvalues are crowded a cheap factorisation comes first, on a host; at the
-/// other end of the same matrix, and for an expensive factorisation, an iteration does.
+/// On a host a cheap factorisation comes first at an end where eigenvalues are crowded. An
+/// iteration comes first at the other end of the same matrix, and if the factorisation is
+/// expensive.
 TEST(AutomaticRule, ACrowdedEnd) {
     Context ctx = test::make_context();
     const auto chosen = [&](SparseMatrix<double>& a, Which which) {
@@ -208,7 +209,7 @@ TEST(AutomaticRule, ACrowdedEnd) {
     }
 }
 
-/// More steps are made for many pairs before another method follows.
+/// For many pairs an iteration makes more steps before another method follows.
 TEST(AutomaticRule, PatienceGrowsWithThePairs) {
     Context ctx = test::make_context();
     SparseMatrix<double> grid = test::laplace3d<double>(ctx, 14, 13, 12);
@@ -219,7 +220,8 @@ TEST(AutomaticRule, PatienceGrowsWithThePairs) {
     }
 }
 
-/// The empty part of a window, outside the spectrum, does not widen the part that is counted.
+/// Only the part of a window inside the bounds of the spectrum is counted; a window that is not
+/// finite is refused.
 TEST(AutomaticRule, AWindowThatBeginsFarBelowTheSpectrum) {
     Context ctx = test::make_context();
     SparseMatrix<double> a = test::laplace3d<double>(ctx, 4000, 1, 1);
@@ -232,7 +234,7 @@ TEST(AutomaticRule, AWindowThatBeginsFarBelowTheSpectrum) {
     EXPECT_THROW(choose_method(ctx, EigenProblem<double>{a}, options), InputError);
 }
 
-/// Rounding of entries is accepted, more is not.
+/// A difference of rounding between entries (i, j) and (j, i) is accepted, a larger one is refused.
 TEST(Automatic, AMatrixThatIsHermitianToRounding) {
     Context ctx = test::make_context();
     constexpr int n = 1300;
@@ -395,7 +397,7 @@ using HandOverScalars = ::testing::Types<double, std::complex<double>>;
 TYPED_TEST_SUITE(HandOverTest, HandOverScalars);
 
 /// On a host a short Lanczos run finds that the eigenvalues of a beam are crowded at the lower end,
-/// so that no iteration begins. The run is not made for both ends.
+/// so that no iteration begins. For both ends this run is not made, and an iteration begins.
 TYPED_TEST(HandOverTest, AFactorisationFollowsAnIterationThatStalls) {
     using T = TypeParam;
     for (const int n : {1100, 3100}) {

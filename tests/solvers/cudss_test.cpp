@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The factorisation of shift-invert by cuDSS: inertia and solves are compared with dense spectra
-// and products, eigenvalues with those of Laplacians. On the host: how the library is chosen.
+// and products, eigenvalues with those of Laplacians. Without a GPU only the choice of the library
+// is tested.
 #include "solvers/eigen/shift_invert/cudss.hpp"
 
 #include <algorithm>
@@ -122,8 +123,8 @@ class CudssTest : public ::testing::Test {
 using Wides = ::testing::Types<double, std::complex<double>>;
 TYPED_TEST_SUITE(CudssTest, Wides);
 
-/// Factors of one shift after another, each on one rank: the pencil's bound of the error decides
-/// which counts must be right, and it must be small.
+/// One object factorises for one shift after another. A count must be right if no eigenvalue lies
+/// within the pencil's bound of the error from the shift; the backward error must be small.
 TYPED_TEST(CudssTest, InertiaAndSolvesOfIndefiniteMatrices) {
     using W = TypeParam;
     if (const std::string why = why_no_cudss(this->ctx); !why.empty()) {
@@ -177,8 +178,8 @@ TYPED_TEST(CudssTest, InertiaAndSolvesOfIndefiniteMatrices) {
     }
 }
 
-/// [0 C; C^H 0] needs 2 x 2 pivots. Without delayed pivots the factors may lose digits, which the
-/// pencil must notice: a count is never wrong by more than the error says.
+/// [0 C; C^H 0] needs 2 x 2 pivots. Without delayed pivots the factors may lose digits; the
+/// pencil's bound of the error must then reach the nearest eigenvalue wherever the count is wrong.
 TYPED_TEST(CudssTest, ACountWithAZeroDiagonalIsRightOrRefused) {
     using W = TypeParam;
     if (const std::string why = why_no_cudss(this->ctx); !why.empty()) {
@@ -209,7 +210,7 @@ TYPED_TEST(CudssTest, ACountWithAZeroDiagonalIsRightOrRefused) {
     }
 }
 
-/// A shift at an eigenvalue moves, by more than the error of the count there.
+/// A shift at an eigenvalue moves by more than the bound of the error.
 TYPED_TEST(CudssTest, AShiftAtAnEigenvalueMoves) {
     using W = TypeParam;
     if (const std::string why = why_no_cudss(this->ctx); !why.empty()) {
@@ -289,8 +290,8 @@ void expect_values(const EigenResult<T>& result, const std::vector<double>& expe
     }
 }
 
-/// From 20,000 rows on cuDSS factorises: a target, a window with many eigenvalues and an end; with
-/// B = D^2 and D A D in the place of A, which have the same eigenvalues.
+/// 21,924 rows, which cuDSS factorises: a target, a window with many eigenvalues, and an end, each
+/// for A and for the pencil (D A D, D^2), which has the same eigenvalues.
 TYPED_TEST(CudssTest, EigenvaluesOfALaplacian) {
     using W = TypeParam;
     Context& ctx = this->ctx;
@@ -369,7 +370,6 @@ TEST(Cudss, TakesMoreThan50000Rows) {
     }
 }
 
-/// A B with a negative eigenvalue is refused.
 TEST(Cudss, AnIndefiniteBIsRefused) {
     Context ctx = test::make_context();
     if (const std::string why = why_no_cudss(ctx); !why.empty()) {

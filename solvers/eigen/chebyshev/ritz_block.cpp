@@ -261,8 +261,8 @@ std::vector<RitzPair> RitzBlock<T>::pairs(int active) const {
 
 template <class T>
 void RitzBlock<T>::extract(const std::vector<int>& order, BlockView<T> y) {
-    // Runs of columns from one block are gathered from there: a copy of both blocks could take more
-    // memory than there is.
+    // Each run of columns from one block is gathered from that block: a joint copy of both blocks
+    // might not fit the memory.
     const auto is_locked = [&](int j) { return j < locked(); };
     for (auto first = order.begin(); first != order.end();) {
         const bool from_locked = is_locked(*first);

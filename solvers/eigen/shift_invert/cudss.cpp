@@ -31,13 +31,13 @@ std::string status_name(int status) {
     return is_known ? names[status] : "status " + std::to_string(status);
 }
 
-/// Throws UnsupportedError unless it is 1.x.
+/// The version of the library. Throws UnsupportedError unless it is 1.x.
 std::string version_of(const SharedLibrary& library, const std::string& file) {
     const auto get_property = library.find<CudssLibrary::GetProperty>("cudssGetProperty");
     int numbers[3] = {0, 0, 0};
     for (int i = 0; i < 3; ++i) {
         if (get_property(i, &numbers[i]) != CudssLibrary::success) {
-            throw UnsupportedError(file + " does not tell its version");
+            throw UnsupportedError(file + " does not report its version");
         }
     }
     std::string version = std::to_string(numbers[0]) + "." + std::to_string(numbers[1]) + "." +
@@ -90,7 +90,7 @@ void Cudss::open(Context& ctx) {
 }
 
 /// Lets the library order the rows on several threads, if the file of its OpenMP layer is in the
-/// same folder. Without it, ordering 1e6 rows takes one thread.
+/// same folder. Without this layer one thread orders them.
 void Cudss::use_host_threads() {
     const std::string& file = library_->file;
     const std::string layer = file.substr(0, file.rfind('/') + 1) + "libcudss_mtlayer_gomp.so.1";
@@ -139,7 +139,7 @@ void Cudss::check(int status, const char* what) const {
             refused_bytes_ == 0 ? "host memory"
                                 : number_text(1e-6 * static_cast<double>(refused_bytes_), 4) +
                                       " MB of device memory for an array";
-        throw MemoryError(std::string(what) + ": cuDSS found no " + missing +
+        throw MemoryError(std::string(what) + ": cuDSS could not allocate " + missing +
                           "; set QUIVER_CUDSS=none to factorise in host memory, or take a method "
                           "that iterates");
     }

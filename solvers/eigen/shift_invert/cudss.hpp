@@ -83,7 +83,7 @@ struct CudssLibrary {
 
     std::string file;
     SharedLibrary library{file};
-    /// "1.0.0"; found before the functions that another version may lack.
+    /// "1.0.0". Checked before the functions below are looked up, which another version may lack.
     std::string version;
     Create* create = library.find<Create>("cudssCreate");
     Destroy* destroy = library.find<Destroy>("cudssDestroy");
@@ -104,10 +104,10 @@ struct CudssLibrary {
     Execute* execute = library.find<Execute>("cudssExecute");
 };
 
-/// cuDSS as this process finds it, and its handle for the Context's GPU and stream; a service of
+/// The cuDSS library of this process, and its handle for the Context's GPU and stream; a service of
 /// the Context. The loader's path is searched for libcudss.so.1, or QUIVER_CUDSS names the file
-/// (`none`: no cuDSS). The library of a Python package (nvidia/cu13/lib/libcudss.so.1 in
-/// site-packages) is found in these two ways only.
+/// (`none`: no cuDSS). The folders of Python packages (nvidia/cu13/lib in site-packages) are not
+/// searched.
 class Cudss {
   public:
     /// Throws, if QUIVER_CUDSS names a file, the UnsupportedError or DeviceError that prevents its
@@ -118,14 +118,15 @@ class Cudss {
     ~Cudss();
 
     bool is_available() const { return handle_ != nullptr; }
-    /// The reason why there is none, or an empty string.
+    /// The reason why no library is available, or an empty string.
     const std::string& why_none() const { return why_none_; }
-    /// For an available library.
+    /// Requires is_available().
     const CudssLibrary& library() const { return *library_; }
     void* handle() const { return handle_; }
-    /// Throws DeviceError "what: ...", or MemoryError with the bytes of the allocation that failed.
+    /// Unless `status` is success, throws DeviceError "what: ...", or MemoryError with the size of
+    /// the allocation that failed.
     void check(int status, const char* what) const;
-    /// Bytes of device memory that the library holds.
+    /// The device memory that the library holds.
     std::size_t held_bytes() const { return held_bytes_; }
 
   private:

@@ -191,7 +191,7 @@ void CudssFactorisation<W>::Data::create_objects() {
     cudss.check(library.config_create(&config), "cudssConfigCreate");
     configure(CudssLibrary::config_pivot_type, CudssLibrary::pivot_bunch_kaufman);
     configure(CudssLibrary::config_pivot_epsilon, least_pivot);
-    // Matching would depend on the values, which change with the shift, after the analysis.
+    // Matching would depend on the values, which the shift changes after the analysis.
     configure(CudssLibrary::config_matching, CudssLibrary::matching_none);
     // The residuals of solves without refinement bound the error of the counts.
     configure(CudssLibrary::config_refinement_steps, 0);
@@ -249,7 +249,7 @@ CudssFactorisation<W>::CudssFactorisation(Context& ctx, const CsrRows<W>& a, con
     std::int64_t entries[1] = {};
     data.get_integers(CudssLibrary::data_entries, entries);
     data.forecast.entries = static_cast<double>(entries[0]);
-    // Device memory: kept, at most; host memory: kept, at most; others.
+    // Device memory: permanent, peak; host memory: permanent, peak; other values.
     std::int64_t bytes[16] = {};
     data.get_integers(CudssLibrary::data_memory_estimates, bytes);
     data.forecast.bytes = static_cast<double>(std::max(bytes[0], bytes[1]));
@@ -282,7 +282,7 @@ FactorFacts CudssFactorisation<W>::factor(const CsrRows<W>& a, const CsrRows<W>*
     if (info[0] != 0) {
         return facts;
     }
-    // Positive and negative; with the pivots that are zero or NaN both are fewer than the rows.
+    // The numbers of positive and of negative pivots. Pivots that are zero or NaN are in neither.
     std::int64_t signs[2] = {};
     data.get_integers(CudssLibrary::data_inertia, signs);
     facts.complete = true;
@@ -303,7 +303,7 @@ void CudssFactorisation<W>::solve(BlockView<W> x) {
     const Scratch host(ctx.memory(), MemoryKind::pinned, bytes);
     const Scratch right(ctx.memory(), MemoryKind::device, bytes);
     const Scratch solution(ctx.memory(), MemoryKind::device, bytes);
-    // The library takes blocks by columns only.
+    // The library takes column-major blocks only.
     W* const columns = host.template as<W>();
     const auto visit = [&](auto&& move) {
         for (std::int64_t i = 0; i < x.rows; ++i) {

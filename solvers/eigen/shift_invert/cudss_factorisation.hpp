@@ -10,20 +10,20 @@
 
 namespace quiver {
 
-/// The prediction of cuDSS from the pattern.
+/// The size of the factors as cuDSS predicts it from the pattern.
 struct CudssForecast {
     /// Entries of the factor.
     double entries = 0;
-    /// The most device memory that the analysis and the factorisation hold.
+    /// The largest amount of device memory that the analysis and the factorisation hold at a time.
     double bytes = 0;
 };
 
 /// A - sigma B = L D L^H on the Context's GPU, with nested dissection and with Bunch-Kaufman
 /// pivoting inside the diagonal blocks of supernodes: D has blocks of 1 and 2 rows. Pivots are not
-/// delayed to the parent supernode, so that digits may be lost where MUMPS loses none; the count of
-/// eigenvalues and the solves are therefore those of a nearby matrix, whose distance
-/// ShiftedPencil::factor() measures. Two runs may differ in the last bits. Cost of a solve: a pass
-/// over L for each of two triangular solves, and the block's way to the GPU and back. Source:
+/// delayed to the parent supernode, so that digits may be lost where MUMPS loses none. The count of
+/// eigenvalues and the solves are therefore those of a nearby matrix; ShiftedPencil::factor()
+/// measures its distance. Two runs may differ in the last bits. Cost of a solve: two passes over L,
+/// and the transfer of the block to the GPU and back. Source:
 /// NVIDIA cuDSS 1.0 documentation; Schenk and Gaertner, ETNA 23 (2006) 158.
 template <class W>
 class CudssFactorisation final : public Factorisation<W> {

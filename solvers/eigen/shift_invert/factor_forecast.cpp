@@ -45,8 +45,8 @@ std::int64_t count_below(Factorisation<W>& factorisation, const CsrRows<W>& a, c
     return facts.complete && facts.zero == 0 ? facts.below : -1;
 }
 
-/// The part of the window inside Gershgorin's bounds of the spectrum; the window itself if it lies
-/// outside.
+/// The intersection of the window and Gershgorin's bounds of the spectrum; the window itself if
+/// this is empty.
 template <class W>
 Window within_spectrum(const CsrRows<W>& a, const Window& window) {
     double least = std::numeric_limits<double>::infinity();

@@ -13,8 +13,8 @@
 
 namespace quiver {
 
-/// The prediction of MUMPS or SparseLdlt, whichever will factorise, from the pattern of A and B;
-/// the same on all ranks.
+/// The prediction of MUMPS or, without MUMPS, of SparseLdlt from the pattern of A and B, also if
+/// cuDSS will factorise; the same on all ranks.
 struct FactorForecast {
     std::int64_t rows = 0;
     /// Entries of L; if the factors of SparseLdlt do not fit, a lower bound.

@@ -16,8 +16,8 @@
 namespace quiver {
 namespace {
 
-/// How far entries (i, j) and (j, i) may be from conjugates, relative to the Frobenius norm: in
-/// double precision as far as in files that the command accepts. One of the two is factorised.
+/// The largest accepted difference of entry (i, j) and the conjugate of entry (j, i), relative to
+/// the Frobenius norm. Only one of the two entries is factorised.
 template <class T>
 constexpr double hermitian_slack = (sizeof(real_t<T>) == sizeof(double) ? 1e4 : 100) *
                                    static_cast<double>(epsilon_v<T>);
@@ -31,7 +31,7 @@ double frobenius_norm(const CsrRows<W>& rows) {
     if (largest == 0) {
         return 0;
     }
-    double squares = 0;  // of quotients: squares of entries may overflow
+    double squares = 0;  // of entries / largest, because squares of entries may overflow
     for (const W& value : rows.value) {
         squares += std::norm(value / largest);
     }

@@ -42,8 +42,8 @@ int sent_width(std::int64_t rows) {
 /// Below this number of rows, one rank factorises faster than several ranks.
 constexpr std::int64_t few_shared_rows = 20000;
 
-/// Below this number of rows the host factorises: it takes less than a second, and cuDSS, which
-/// delays no pivots, leaves more shifts undecided.
+/// Below this number of rows the host factorises: this takes less than a second, and cuDSS, which
+/// delays no pivots, would leave more shifts undecided.
 constexpr std::int64_t least_gpu_rows = 20000;
 
 [[noreturn]] void refuse_problem(const std::string& text) {
@@ -52,7 +52,7 @@ constexpr std::int64_t least_gpu_rows = 20000;
     throw error;
 }
 
-/// Who factorises.
+/// The library that factorises.
 enum class Library : int { ldlt, mumps, cudss };
 
 /// cuDSS on a GPU for many rows, else MUMPS, else SparseLdlt. Collective.
@@ -63,7 +63,7 @@ Library choose_library(Context& ctx, std::int64_t rows) {
     return mumps_is_available(ctx.comm()) ? Library::mumps : Library::ldlt;
 }
 
-/// The libraries that take more than most_ldlt_rows rows, as words of a message.
+/// The names of the libraries that take more than most_ldlt_rows rows, for a message.
 const char* missing_libraries(Place place) {
     return place == Place::host
                ? "MUMPS (libmumps-dev)"

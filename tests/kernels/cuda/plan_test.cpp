@@ -244,7 +244,7 @@ TEST(Plans, UpdatesAreFusedWithTheirSumsAtEveryWidth) {
 
 constexpr Dtype scalars[] = {Dtype::s, Dtype::d, Dtype::c, Dtype::z};
 
-/// A growing basis must not wait for the compiler: the kernel depends on neither m nor the rows.
+/// A solve with a growing basis must not wait for the compiler: all m have the same kernel.
 TEST(Plans, OneStreamedKernelServesAllWidthsOfX) {
     const Machine ampere{163 * 1024, 164 * 1024, false};
     for (const Machine& machine : {Machine{}, ampere}) {

@@ -61,7 +61,7 @@ class PlannedProducts : public ::testing::Test {
         return result;
     }
 
-    /// Trials of streamed plans: a wide X times few columns.
+    /// Trials of random streamed plans, with up to 300 columns of X and 20 of Y.
     std::vector<Trial<T, cuda::TsmmPlan>> streamed_trials(Context& ctx) {
         std::vector<Trial<T, cuda::TsmmPlan>> result;
         std::uniform_int_distribution<int> wide(1, 300);
@@ -89,7 +89,7 @@ class PlannedProducts : public ::testing::Test {
         }
     }
 
-    /// Compares tsmm by the plan of a trial with the reference, with three values of beta.
+    /// Compares tsmm by the plan of a trial with the reference, for a random beta of 0, 1 and -1.
     void check_tsmm(Context& ctx, const Trial<T, cuda::TsmmPlan>& trial);
 
     std::mt19937_64 generator = make_generator();
@@ -212,8 +212,7 @@ TYPED_TEST(PlannedProducts, AnyStreamedPlanOfTsmmIsRight) {
     }
 }
 
-/// Products with more columns of X or Y than the kernels without streams take at once; X, Y and C
-/// have gaps and any alignment.
+/// Up to 400 columns of X times every width of Y up to 16; X, Y and C have gaps and any alignment.
 TYPED_TEST(PlannedProducts, TheStreamedPlanOfEveryWidthIsRight) {
     Context ctx = make_context();
     const cuda::Machine& machine = ctx.service<cuda::Planner>().machine();
