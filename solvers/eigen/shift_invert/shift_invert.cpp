@@ -42,8 +42,8 @@ int sent_width(std::int64_t rows) {
 /// Below this number of rows, one rank factorises faster than several ranks.
 constexpr std::int64_t few_shared_rows = 20000;
 
-/// Below this number of rows the host factorises: this takes less than a second, and cuDSS, which
-/// delays no pivots, would leave more shifts undecided.
+/// Below this number of rows the host factorises: cuDSS, which delays no pivots, left shifts of
+/// small matrices with zero diagonals undecided.
 constexpr std::int64_t least_gpu_rows = 20000;
 
 [[noreturn]] void refuse_problem(const std::string& text) {

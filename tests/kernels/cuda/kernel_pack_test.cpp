@@ -212,8 +212,8 @@ TEST_F(KernelPackTest, ThePackHasTheStreamedKernelsOfEveryBasis) {
                         append_kernels(planner,
                                        TsmmArgs<T>{rows, m, n, T(1), x, m + gap, x, n, T(1), y, n},
                                        list);
-                        ASSERT_EQ(list.size(), m <= 512 ? 1u : list.size()) << m << " x " << n;
-                        ASSERT_LE(list.size(), 2u) << m << " x " << n;
+                        ASSERT_GE(list.size(), 1u) << m << " x " << n;
+                        ASSERT_LE(list.size(), m <= 512 ? 1u : 2u) << m << " x " << n;
                         for (const KernelInstance& kernel : list) {
                             EXPECT_STREQ(kernel.source, "tsmm_streamed.cuh") << m << " x " << n;
                             EXPECT_TRUE(names.contains(kernel.expression))
