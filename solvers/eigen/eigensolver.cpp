@@ -254,13 +254,11 @@ bool is_hard_end(Context& ctx, const EigenProblem<T>& problem, const EigenOption
 template <class T>
 MethodChoice choose_end(Context& ctx, const EigenProblem<T>& problem, const EigenOptions& options,
                         const DirectLimits& limits) {
-    const bool is_end = options.which == Which::smallest || options.which == Which::largest;
-    if (!limits.can_factorise || limits.rows > crowded_rows || !is_end || options.window ||
-        problem.preconditioner != nullptr || problem.inverse != nullptr) {
-        return {Method::automatic, ""};
-    }
     const std::int64_t devices = ctx.comm().sum(std::int64_t{ctx.place() == Place::device ? 1 : 0});
-    if (devices > 0 || !is_hard_end(ctx, problem, options)) {
+    const bool is_end = options.which == Which::smallest || options.which == Which::largest;
+    if (devices > 0 || !limits.can_factorise || limits.rows > crowded_rows || !is_end ||
+        options.window || problem.preconditioner != nullptr || problem.inverse != nullptr ||
+        !is_hard_end(ctx, problem, options)) {
         return {Method::automatic, ""};
     }
     const FactorForecast forecast = forecast_factorisation(ctx, problem, options);
