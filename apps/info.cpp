@@ -133,9 +133,10 @@ int show_devices(const Comm& comm) {
                                           : cudss + ", for shift-invert on a GPU");
         text += describe_gpus() + links;
         text += "environment (read by quiver and its libraries)\n";
-        for (const char* name : {"QUIVER_CACHE", "QUIVER_PACKS", "QUIVER_TUNING", "QUIVER_NVRTC",
-                                 "QUIVER_LINKS", "QUIVER_LAPACK", "QUIVER_CUDSS", "QUIVER_MUMPS",
-                                 "QUIVER_VECTORS", "OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES"}) {
+        for (const char* name :
+             {"QUIVER_CACHE", "QUIVER_PACKS", "QUIVER_TUNING", "QUIVER_NVRTC", "QUIVER_LINKS",
+              "QUIVER_LAPACK", "QUIVER_CUSOLVER", "QUIVER_CUDSS", "QUIVER_MUMPS", "QUIVER_VECTORS",
+              "OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES"}) {
             text += fmt::format("  {:<22} {}\n", name, environment(name));
         }
     }

@@ -32,14 +32,6 @@ ProductShape::ProductShape(Dtype scalar_, int m_, int n_, bool same_)
       exact(m == m_ && n == n_),
       same(same_) {}
 
-bool prefers_streams(Dtype scalar, int m, int n) {
-    constexpr int narrow = 16;
-    constexpr int twice = 2 * widest_panel;
-    const bool many_times_few = m > widest_shared_panel && n <= narrow;
-    const bool wide_squares = m > widest_panel && m <= twice && n > widest_panel && n <= twice;
-    return many_times_few || (scalar == Dtype::z && wide_squares);
-}
-
 namespace {
 
 /// The number of columns of Y that the streamed kernel of n columns computes: n rounded up to whole
@@ -52,7 +44,25 @@ int streamed_width(Dtype scalar, int n) {
 /// slab in every measured plan.
 constexpr int streamed_step = 64;
 
+/// True for m columns of X and n of Y in single precision if the other kernels read X faster: an
+/// even m, of which one panel takes all.
+bool one_panel_is_faster(int m, int n, bool adds) {
+    constexpr int widest = 256;
+    constexpr int much_padded = 160;  // streams read 192 columns instead of 129 to 160
+    const bool few = adds ? n == 1 || n == 2 || n == 4 : n <= 8;
+    return m % 2 == 0 && (m <= much_padded ? few || n == 16 : m <= widest && few && !adds && n > 1);
+}
+
 }  // namespace
+
+bool prefers_streams(Dtype scalar, int m, int n, bool adds) {
+    constexpr int narrow = 16;
+    constexpr int twice = 2 * widest_panel;
+    if (m > widest_shared_panel && n <= narrow) {
+        return scalar != Dtype::s || !one_panel_is_faster(m, n, adds);
+    }
+    return scalar == Dtype::z && m > widest_panel && m <= twice && n > widest_panel && n <= twice;
+}
 
 ProductShape ProductShape::streams(Dtype scalar, int m, int n) {
     ProductShape shape(scalar, 1, 1);

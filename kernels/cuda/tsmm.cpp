@@ -54,7 +54,7 @@ Served request_of(Planner& planner, const TsmmArgs<T>& part, const PanelPair& pa
 /// no room for C.
 template <class T>
 std::optional<PanelPair> streamed_panels(Planner& planner, const TsmmArgs<T>& args) {
-    if (args.d != nullptr || !prefers_streams(dtype_v<T>, args.m, args.n)) {
+    if (args.d != nullptr || !prefers_streams(dtype_v<T>, args.m, args.n, args.beta != T(0))) {
         return std::nullopt;
     }
     constexpr int widest = 2048;

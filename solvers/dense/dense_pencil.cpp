@@ -57,12 +57,23 @@ void require_success(int info, const char* step) {
 }  // namespace
 
 template <class W>
-DensePencil<W>::DensePencil(const Lapack& lapack, int threads, SmallMatrix<W> a, SmallMatrix<W> b)
-    : n_(a.rows()),
-      threads_(lapack, threads),
-      lapack_(lapack.routines<W>()),
+DensePencil<W>::DensePencil(Context& ctx, SmallMatrix<W> a, SmallMatrix<W> b)
+    : ctx_(ctx),
+      n_(a.rows()),
+      threads_(ctx.service<Lapack>(), ctx.threads()),
+      lapack_(ctx.service<Lapack>().routines<W>()),
       a_(std::move(a)),
-      b_(std::move(b)) {}
+      b_(std::move(b)) {
+    if (uses_cusolver(ctx, n_)) {
+        cusolver_ = &ctx.service<Cusolver>();
+    }
+}
+
+template <class W>
+bool DensePencil<W>::uses_cusolver(Context& ctx, std::int64_t n) {
+    return n >= least_device_order && ctx.place() == Place::device &&
+           ctx.service<Lapack>().is_available() && ctx.service<Cusolver>().is_available();
+}
 
 template <class W>
 bool DensePencil<W>::solve(const SmallMatrix<W>& constraints) {
@@ -73,8 +84,12 @@ bool DensePencil<W>::solve(const SmallMatrix<W>& constraints) {
     if (constraints.cols() > 0) {
         project(constraints);
     }
-    // C = Q T Q^H, T Z = Z Lambda: Y = Q Z.
-    tridiagonalise();
+    if (cusolver_ != nullptr) {
+        require_success(cusolver_->eigen(ctx_, a_, values_), "cuSOLVER");
+    } else {
+        // C = Q T Q^H, T Z = Z Lambda: Y = Q Z.
+        tridiagonalise();
+    }
     values_.resize(static_cast<std::size_t>(n_ - constraints.cols()));
     return true;
 }
@@ -184,16 +199,21 @@ SmallMatrix<W> DensePencil<W>::vectors(std::span<const int> order) {
     }
     SmallMatrix<W> x(count, n_);  // eigenvector j of conj(C) in row j
     for (int j = 0; j < count; ++j) {
-        const double* from =
-            z_.data() + static_cast<std::ptrdiff_t>(order[static_cast<std::size_t>(j)]) * n_;
-        std::copy(from, from + n_, &x(j, 0));
+        const auto from = static_cast<std::ptrdiff_t>(order[static_cast<std::size_t>(j)]) * n_;
+        if (cusolver_ != nullptr) {
+            std::copy_n(a_.data() + from, n_, &x(j, 0));
+        } else {
+            std::copy_n(z_.data() + from, n_, &x(j, 0));
+        }
     }
-    std::vector<W> work(static_cast<std::size_t>(std::max(count, 1)) * 64 + 65 * 64);
-    const int size = static_cast<int>(work.size());
     int info = 0;
-    lapack_->multiply_by_q("L", "L", "N", &n_, &count, a_.data(), &n_, tau_.data(), x.data(), &n_,
-                           work.data(), &size, &info, 1, 1, 1);
-    require_success(info, "the product with Q");
+    if (cusolver_ == nullptr) {
+        std::vector<W> work(static_cast<std::size_t>(std::max(count, 1)) * 64 + 65 * 64);
+        const int size = static_cast<int>(work.size());
+        lapack_->multiply_by_q("L", "L", "N", &n_, &count, a_.data(), &n_, tau_.data(), x.data(),
+                               &n_, work.data(), &size, &info, 1, 1, 1);
+        require_success(info, "the product with Q");
+    }
     if (b_.rows() > 0) {
         lapack_->solve_triangular("L", "C", "N", &n_, &count, b_.data(), &n_, x.data(), &n_, &info,
                                   1, 1, 1);

@@ -7,7 +7,9 @@
 #include <span>
 #include <vector>
 
+#include "blockvec/context.hpp"
 #include "blockvec/small_matrix.hpp"
+#include "solvers/dense/cusolver.hpp"
 #include "solvers/dense/lapack.hpp"
 
 namespace quiver {
@@ -16,8 +18,14 @@ namespace quiver {
 template <class W>
 class DensePencil {
   public:
-    /// Uses Eigen if `lapack` is not available. Takes n x n matrices; an empty B means B = I.
-    DensePencil(const Lapack& lapack, int threads, SmallMatrix<W> a, SmallMatrix<W> b);
+    /// Takes n x n matrices; an empty B means B = I. Computes with LAPACK, or with Eigen if there
+    /// is none. From least_device_order rows on, a Context with a GPU and both LAPACK and cuSOLVER
+    /// lets cuSOLVER compute the eigenpairs.
+    DensePencil(Context& ctx, SmallMatrix<W> a, SmallMatrix<W> b);
+
+    static constexpr int least_device_order = 2048;
+    /// True if cuSOLVER computes the eigenpairs of n x n matrices. Opens the library.
+    static bool uses_cusolver(Context& ctx, std::int64_t n);
 
     /// Computes all eigenvalues except those of constrained dimensions. The columns of
     /// `constraints`, n x c, must be linearly independent. Returns false if B is not positive
@@ -33,10 +41,14 @@ class DensePencil {
     void project(const SmallMatrix<W>& constraints);
     void tridiagonalise();
 
+    Context& ctx_;
     int n_;
     Lapack::Threads threads_;
     const LapackRoutines<W>* lapack_;
-    /// The reduced matrix, then the reflectors of its tridiagonal form.
+    /// Null if the host computes the eigenpairs.
+    const Cusolver* cusolver_ = nullptr;
+    /// The reduced matrix, then the reflectors of its tridiagonal form; on a GPU the conjugates of
+    /// the eigenvectors, in rows.
     SmallMatrix<W> a_;
     /// B, then R of B = R^H R in its upper triangle (R^-1 if Eigen computes).
     SmallMatrix<W> b_;

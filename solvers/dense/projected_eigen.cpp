@@ -10,7 +10,6 @@
 
 #include "blockvec/scalar_list.hpp"
 #include "solvers/dense/dense_pencil.hpp"
-#include "solvers/dense/lapack.hpp"
 
 namespace quiver {
 namespace {
@@ -24,8 +23,7 @@ template <Scalar T>
 HermitianEigen<T> projected_eigen(Context& ctx, const SmallMatrix<T>& h) {
     using Wide = std::conditional_t<is_complex_v<T>, std::complex<double>, double>;
     const int n = h.rows();
-    const Lapack* const lapack = n < least_shared_order ? nullptr : &ctx.service<Lapack>();
-    if (lapack == nullptr) {
+    if (n < least_shared_order) {
         return hermitian_eigen(h);
     }
     std::vector<double> values(static_cast<std::size_t>(n));
@@ -41,7 +39,7 @@ HermitianEigen<T> projected_eigen(Context& ctx, const SmallMatrix<T>& h) {
                 a(j, i) = conjugate(a(i, j));
             }
         }
-        DensePencil<Wide> pencil(*lapack, ctx.threads(), std::move(a), {});
+        DensePencil<Wide> pencil(ctx, std::move(a), {});
         pencil.solve({});
         values = pencil.values();
         std::vector<int> order(values.size());

@@ -9,8 +9,8 @@
 namespace quiver {
 
 /// hermitian_eigen(h) of an H that is equal on all ranks, with the same bits on all ranks. From 256
-/// rows on, rank 0 computes the pairs in double precision and broadcasts them: by LAPACK (a
-/// third of the time of Eigen for 1331 rows on one core), or by Eigen if there is no LAPACK.
+/// rows on, rank 0 computes the pairs in double precision and broadcasts them (see DensePencil;
+/// LAPACK takes a third of the time of Eigen for 1331 rows on one core).
 /// Collective; throws NumericalError if that computation fails. O(n^3).
 template <Scalar T>
 HermitianEigen<T> projected_eigen(Context& ctx, const SmallMatrix<T>& h);

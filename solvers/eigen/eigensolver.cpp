@@ -14,6 +14,7 @@
 #include "kernels/dense_operator.hpp"
 #include "kernels/sparse/sparse_matrix.hpp"
 #include "solvers/abft/guarded_solve.hpp"
+#include "solvers/dense/dense_pencil.hpp"
 #include "solvers/dense/lapack.hpp"
 #include "solvers/eigen/block_lanczos.hpp"
 #include "solvers/eigen/chebyshev_subspace.hpp"
@@ -29,6 +30,7 @@
 #include "solvers/eigen/shift_invert/factor_forecast.hpp"
 #include "solvers/eigen/window_filter.hpp"
 #include "solvers/orth/indefinite_error.hpp"
+#include "solvers/precond/sparse_ldlt.hpp"
 
 namespace quiver {
 
@@ -86,6 +88,10 @@ constexpr std::int64_t rows_squared_per_step = 1000;
 constexpr std::int64_t patient_steps = 500;
 constexpr std::int64_t patient_steps_per_pair = 3;
 constexpr std::int64_t patient_sweeps = 20;
+/// The same where cuDSS factorises more than most_ldlt_rows rows: its analysis on the host takes as
+/// long as some 3000 steps on the GPU.
+constexpr std::int64_t patient_gpu_steps = 5000;
+constexpr std::int64_t patient_gpu_sweeps = 60;
 /// An iteration continues if a direct solve takes more than this many times the work that the
 /// iteration has done.
 constexpr double patient_work = 16;
@@ -98,8 +104,9 @@ constexpr double cheap_products = 5e9;
 constexpr std::int64_t crowded_rows = 20000;
 constexpr int crowding_steps = 60;
 constexpr double crowded_products = 3e8;
-/// With more rows than this the forecast of a factorisation itself takes seconds.
+/// With more rows than this the forecast of a factorisation itself takes seconds (by cuDSS: one).
 constexpr std::int64_t most_forecast_rows = 200000;
+constexpr std::int64_t most_gpu_forecast_rows = 100000;
 /// Multiply-adds of a sparse factorisation that take as long as a dense solve, divided by n^3.
 constexpr double dense_products = 0.2;
 /// Multiply-adds besides a product (orthogonalisation and other steps) per row of a column.
@@ -107,6 +114,10 @@ constexpr double products_per_row = 12;
 /// Multiply-adds that an iteration makes in the time of one multiply-add of SparseLdlt: 0.14 to
 /// 0.21 ns were measured against 0.8 ns.
 constexpr double iteration_speed = 4;
+/// The same for an iteration on a GPU.
+constexpr double gpu_iteration_speed = 120;
+/// Where cuSOLVER computes, dense solves may have this many times as many rows.
+constexpr std::int64_t more_gpu_rows = 2;
 
 /// The limits up to which dense solves and factorisations are considered for a problem.
 struct DirectLimits {
@@ -120,6 +131,8 @@ struct DirectLimits {
     std::int64_t interior = 0;
     std::int64_t many = 0;
     bool can_factorise = false;
+    /// True if that needs cuDSS, because there are more than most_ldlt_rows rows on a GPU.
+    bool factorises_on_gpu = false;
 
     double dense_work(std::int64_t most) const {
         const auto n = static_cast<double>(rows);
@@ -127,8 +140,20 @@ struct DirectLimits {
     }
 };
 
+bool is_interior(const EigenOptions& options) {
+    return options.window || options.which == Which::target ||
+           options.which == Which::smallest_magnitude;
+}
+
+/// True if a dense solve with more rows than on the host may be worth while.
+bool wants_many_rows(std::int64_t rows, const EigenOptions& options) {
+    return rows > dense_rows_interior && rows <= more_gpu_rows * dense_rows_many &&
+           (is_interior(options) || large_part * options.k >= rows);
+}
+
 template <class T>
-DirectLimits direct_limits(Context& ctx, const EigenProblem<T>& problem) {
+DirectLimits direct_limits(Context& ctx, const EigenProblem<T>& problem,
+                           const EigenOptions& options) {
     DirectLimits limits;
     limits.rows = problem.a.row_map().global_rows();
     const auto is_dense = [](const Operator<T>* a) {
@@ -140,12 +165,22 @@ DirectLimits direct_limits(Context& ctx, const EigenProblem<T>& problem) {
     limits.is_stored = is_stored(&problem.a) && is_stored(problem.b);
     limits.is_dense = limits.is_stored && (is_dense(&problem.a) || is_dense(problem.b));
     limits.can_factorise = can_factorise(ctx, problem);
+    limits.factorises_on_gpu = limits.can_factorise && limits.rows > most_ldlt_rows &&
+                               factor_library(ctx, limits.rows) == FactorLibrary::cudss;
     if (problem.checkpoint == nullptr && problem.protection == nullptr) {
         std::int64_t factor = 1;
-        if (ctx.comm().rank() == 0) {
-            factor = ctx.service<Lapack>().is_available() ? 2 : 1;
-        }
+        std::int64_t more = 1;
+        ctx.comm().agree([&] {
+            if (ctx.comm().rank() == 0) {
+                factor = ctx.service<Lapack>().is_available() ? 2 : 1;
+                more = limits.is_stored && wants_many_rows(limits.rows, options) &&
+                               DensePencil<double>::uses_cusolver(ctx, limits.rows)
+                           ? more_gpu_rows
+                           : 1;
+            }
+        });
         ctx.comm().broadcast(&factor, sizeof(factor), 0);
+        ctx.comm().broadcast(&more, sizeof(more), 0);
         const bool iterates_unaided =
             problem.inverse == nullptr && problem.preconditioner == nullptr;
         limits.dense = factor *
@@ -153,15 +188,10 @@ DirectLimits direct_limits(Context& ctx, const EigenProblem<T>& problem) {
                         : limits.is_dense && iterates_unaided ? dense_rows_interior
                                                               : dense_rows) /
                        2;
-        limits.interior = limits.is_stored ? factor * dense_rows_interior / 2 : 0;
-        limits.many = limits.is_stored ? dense_rows_many : 0;
+        limits.interior = limits.is_stored ? more * factor * dense_rows_interior / 2 : 0;
+        limits.many = limits.is_stored ? more * dense_rows_many : 0;
     }
     return limits;
-}
-
-bool is_interior(const EigenOptions& options) {
-    return options.window || options.which == Which::target ||
-           options.which == Which::smallest_magnitude;
 }
 
 /// The number of wanted pairs; for a window `inside`, but at least `few`.
@@ -254,11 +284,13 @@ bool is_hard_end(Context& ctx, const EigenProblem<T>& problem, const EigenOption
 template <class T>
 MethodChoice choose_end(Context& ctx, const EigenProblem<T>& problem, const EigenOptions& options,
                         const DirectLimits& limits) {
-    const std::int64_t devices = ctx.comm().sum(std::int64_t{ctx.place() == Place::device ? 1 : 0});
     const bool is_end = options.which == Which::smallest || options.which == Which::largest;
-    if (devices > 0 || !limits.can_factorise || limits.rows > crowded_rows || !is_end ||
-        options.window || problem.preconditioner != nullptr || problem.inverse != nullptr ||
-        !is_hard_end(ctx, problem, options)) {
+    if (!limits.can_factorise || limits.rows > crowded_rows || !is_end || options.window ||
+        problem.preconditioner != nullptr || problem.inverse != nullptr) {
+        return {Method::automatic, ""};
+    }
+    const std::int64_t devices = ctx.comm().sum(std::int64_t{ctx.place() == Place::device ? 1 : 0});
+    if (devices > 0 || !is_hard_end(ctx, problem, options)) {
         return {Method::automatic, ""};
     }
     const FactorForecast forecast = forecast_factorisation(ctx, problem, options);
@@ -513,7 +545,7 @@ class AutomaticSolve {
     }
 
     /// The work of the iteration so far, in multiply-adds of SparseLdlt.
-    double work_so_far() const {
+    double work_so_far(bool on_gpu) const {
         const double rows = static_cast<double>(problem_.a.row_map().global_rows());
         const auto entries = [&](const Operator<T>* a) {
             if (dynamic_cast<const DenseOperator<T>*>(a) != nullptr) {
@@ -524,11 +556,11 @@ class AutomaticSolve {
         };
         return static_cast<double>(std::max<std::int64_t>(result_.operator_applications, 1)) *
                (entries(&problem_.a) + entries(problem_.b) + products_per_row * rows) /
-               iteration_speed;
+               (on_gpu ? gpu_iteration_speed : iteration_speed);
     }
 
     void replace_iteration() {
-        const DirectLimits limits = direct_limits(ctx_, problem_);
+        const DirectLimits limits = direct_limits(ctx_, problem_, options_);
         const double dense = limits.dense_work(limits.interior);
         FactorForecast forecast;
         double factorised = std::numeric_limits<double>::infinity();
@@ -541,7 +573,8 @@ class AutomaticSolve {
         }
         const double direct = std::min(dense, factorised);
         const Method iteration = result_.method;
-        if (const double spent = work_so_far(); direct > patient_work * spent) {
+        if (const double spent = work_so_far(limits.factorises_on_gpu);
+            direct > patient_work * spent) {
             const auto done = static_cast<double>(result_.iterations);
             const auto most = static_cast<double>(options_.max_iterations);
             // 0: no limit of their number.
@@ -568,7 +601,7 @@ class AutomaticSolve {
 
     /// Called if shift_invert() has not converged.
     void replace_factorisation() {
-        const DirectLimits limits = direct_limits(ctx_, problem_);
+        const DirectLimits limits = direct_limits(ctx_, problem_, options_);
         if (limits.rows <= limits.interior) {
             hand_over(Method::dense, options_.max_iterations, few_rows(limits));
         } else if (!options_.window || problem_.b == nullptr) {
@@ -601,11 +634,12 @@ MethodChoice choose_method(Context& ctx, const EigenProblem<T>& problem,
     if (options.window) {
         check_options(options, dimensions(problem));
     }
-    const DirectLimits limits = direct_limits(ctx, problem);
+    const DirectLimits limits = direct_limits(ctx, problem, options);
     MethodChoice direct = choose_dense(limits, options);
     const bool interior = is_interior(options) && problem.inverse == nullptr;
     if (direct.method == Method::automatic && interior &&
-        ((limits.can_factorise && limits.rows <= most_forecast_rows) ||
+        ((limits.can_factorise && limits.rows <= (limits.factorises_on_gpu ? most_gpu_forecast_rows
+                                                                           : most_forecast_rows)) ||
          limits.rows <= limits.interior)) {
         direct = choose_interior(ctx, problem, options, limits);
     } else if (direct.method == Method::automatic) {
@@ -619,10 +653,11 @@ MethodChoice choose_method(Context& ctx, const EigenProblem<T>& problem,
         iteration.reason += "; " + direct.reason;
     }
     if (limits.can_factorise) {
-        iteration.hand_over_after =
-            iteration.method == Method::filter
-                ? patient_sweeps
-                : std::max(patient_steps, patient_steps_per_pair * options.k);
+        const bool on_gpu = limits.factorises_on_gpu;
+        iteration.hand_over_after = iteration.method == Method::filter
+                                        ? (on_gpu ? patient_gpu_sweeps : patient_sweeps)
+                                        : std::max(on_gpu ? patient_gpu_steps : patient_steps,
+                                                   patient_steps_per_pair * options.k);
     } else if (limits.rows <= limits.interior) {
         iteration.hand_over_after = limits.rows * limits.rows / rows_squared_per_step;
     }

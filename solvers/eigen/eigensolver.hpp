@@ -26,25 +26,26 @@ struct MethodChoice {
 /// is gathered by products; up to 3,000 rows if A or B is a DenseOperator (and the other operator
 /// dense or sparse), without an inverse or a preconditioner; up to 4,096 rows of stored matrices if
 /// k, or the number of eigenvalues in a window, is at least an eighth of the rows. Without LAPACK
-/// all limits of dense solves except 4,096 are halved.
+/// all limits of dense solves except 4,096 are halved; on a GPU with cuSOLVER those of stored
+/// matrices for interior eigenvalues and for large k are doubled.
 ///
 /// For a window or a target, without an inverse, with stored entries and at most 50,000 rows (on
-/// the host with MUMPS 200,000), the symbolic analysis of A - sigma B predicts the work of
-/// shift_invert(). It is chosen if its factors fit the memory and its work is small (some 5 s on
-/// one core; any work for a window with a B) and less than that of a possible dense solve.
-/// Otherwise up to 3,000 rows get a dense solve. This gathers the matrix on rank 0.
+/// the host with MUMPS 200,000, on a GPU with cuDSS 100,000), the symbolic analysis of A - sigma B
+/// predicts the work of shift_invert(). It is chosen if its factors fit the memory and its work is
+/// small (some 5 s on one core; any work for a window with a B) and less than that of a possible
+/// dense solve. Otherwise up to 3,000 rows get a dense solve. This gathers the matrix on rank 0.
 ///
 /// Other problems begin with the method that is fastest for easy problems. With stored entries and
-/// at most 50,000 rows (on the host with MUMPS: as many as rank 0 can gather) this method hands
-/// over the pairs that it has found after 500 iterations (20 sweeps of a filter). If a direct solve
-/// is predicted to take more than 16 times as long as the method has taken, the method first
-/// continues for as long as the direct solve, up to half of max_iterations. Then shift_invert()
-/// follows, or up to 3,000 rows a dense solve if that is cheaper or shift_invert() does not
-/// converge. shift_invert() also follows a method that refuses B as not positive definite, and a
-/// dense solve with B whose residuals stay above the tolerance, because B may be singular to
-/// rounding. Problems with a checkpoint or protection never get a direct method. Problems with
-/// constraints never get shift_invert(); up to 3,000 rows a dense solve follows n^2 / 1000
-/// iterations.
+/// at most 50,000 rows (on the host with MUMPS, on a GPU with cuDSS: as many as rank 0 can gather)
+/// this method hands over the pairs that it has found after max(500, 3 k) iterations (20 sweeps of
+/// a filter; on a GPU with more than 50,000 rows 5,000 and 60). If a direct solve is predicted to
+/// take more than 16 times as long as the method has taken, the method first continues for as long
+/// as the direct solve, up to half of max_iterations. Then shift_invert() follows, or up to 3,000
+/// rows a dense solve if that is cheaper or shift_invert() does not converge. shift_invert() also
+/// follows a method that refuses B as not positive definite, and a dense solve with B whose
+/// residuals stay above the tolerance, because B may be singular to rounding. Problems with a
+/// checkpoint or protection never get a direct method. Problems with constraints never get
+/// shift_invert(); up to 3,000 rows a dense solve follows n^2 / 1000 iterations.
 template <class T>
 MethodChoice choose_method(Context& ctx, const EigenProblem<T>& problem,
                            const EigenOptions& options);

@@ -3,14 +3,74 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "blockvec/error.hpp"
 #include "blockvec/scalar_list.hpp"
 #include "blockvec/shape.hpp"
+#include "kernels/column_ops.hpp"
 #include "solvers/orth/orthonormaliser.hpp"
 
 namespace quiver {
 namespace {
+
+/// `target`(row, first column) <- `part`.
+template <class T>
+void place(SmallMatrix<T>& target, int row, int column, const SmallMatrix<T>& part) {
+    for (int i = 0; i < part.rows(); ++i) {
+        std::copy_n(&part(i, 0), part.cols(), &target(row + i, column));
+    }
+}
+
+/// Orthonormalises panels of W one after the other, each against V and the panels before it.
+template <class T>
+OrthResult<T> orthonormalise_panels(Context& ctx, OrthTask<T> task) {
+    const BlockView<T> w = task.w;
+    const BlockView<T> bw = task.bw;
+    const bool with_b = task.inner.b != nullptr;
+    OrthResult<T> result;
+    result.h = SmallMatrix<T>(task.v.x.cols, w.cols);
+    SmallMatrix<T> r(w.cols, w.cols);
+    std::vector<int> found;
+    for (int first = 0; first < w.cols; first += widest_orth_panel) {
+        const int width = std::min(widest_orth_panel, w.cols - first);
+        task.q.x = w.columns(0, first);
+        task.w = w.columns(first, width);
+        task.first_column = first;
+        if (with_b) {
+            task.q.bx = bw.columns(0, first);
+            task.bw = bw.columns(first, width);
+        }
+        Orthonormaliser<T> panel(ctx, task);
+        const OrthResult<T> part = panel.run();
+        place(result.h, 0, first, part.h);
+        place(r, 0, first, panel.on_q());
+        place(r, first, first, part.r);
+        result.passes = std::max(result.passes, part.passes);
+        result.used_svqb = result.used_svqb || part.used_svqb;
+        for (int j = 0; j < part.columns; ++j) {
+            found.push_back(first + j);
+        }
+        // Later panels are projected against zero columns in the place of missing directions.
+        const int missing = width - part.columns;
+        fill(ctx, T(0), w.columns(first + part.columns, missing));
+        if (with_b) {
+            fill(ctx, T(0), bw.columns(first + part.columns, missing));
+        }
+    }
+    result.columns = result.rank = static_cast<int>(found.size());
+    result.r = SmallMatrix<T>(result.columns, w.cols);
+    for (int i = 0; i < result.columns; ++i) {
+        std::copy_n(&r(found[static_cast<std::size_t>(i)], 0), w.cols, &result.r(i, 0));
+    }
+    if (result.columns < w.cols) {
+        gather_columns(ctx, w, found, w.columns(0, result.columns));
+        if (with_b) {
+            gather_columns(ctx, bw, found, bw.columns(0, result.columns));
+        }
+    }
+    return result;
+}
 
 template <class T>
 OrthResult<T> orthonormalise(Context& ctx, const RowMap& map, const InnerProduct<T>& inner,
@@ -25,7 +85,10 @@ OrthResult<T> orthonormalise(Context& ctx, const RowMap& map, const InnerProduct
                      .method = options.method,
                      .projection = options.projection,
                      .panel = std::max(1, options.panel)};
-    OrthResult<T> result = Orthonormaliser<T>(ctx, task).run();
+    const bool by_panels = w.cols > widest_orth_panel && options.method == OrthMethod::robust &&
+                           options.projection == Projection::classical_twice;
+    OrthResult<T> result =
+        by_panels ? orthonormalise_panels(ctx, task) : Orthonormaliser<T>(ctx, task).run();
     if (options.replace_deficient && result.breakdown < 0) {
         const auto wanted =
             static_cast<int>(std::min<std::int64_t>(w.cols, map.global_rows() - v.x.cols));

@@ -100,9 +100,10 @@ struct OrthResult {
 /// place; they do not overlap (columns of one block are allowed). Each pass projects (classical
 /// Gram-Schmidt) and orthonormalises within the block by Cholesky-QR or, if the Gram matrix is too
 /// ill-conditioned, by SVQB with clamped eigenvalues. Passes repeat until a pass finds the block
-/// already orthonormal to a tenth ("twice is enough"). A direction is missing if the projections
-/// leave only rounding noise, c eps ||w_j||, of it. Columns whose squares underflow are scaled by a
-/// power of two first, which costs two passes over W.
+/// already orthonormal to a tenth ("twice is enough"). `robust` with classical_twice takes more
+/// than 256 columns in panels of 256, each against V and the panels before it. A direction is
+/// missing if the projections leave only rounding noise, c eps ||w_j||, of it. Columns whose
+/// squares underflow are scaled by a power of two first, which costs two passes over W.
 ///
 /// Throws NumericalError naming the columns if W holds NaN or infinity, ShapeError if TSQR would
 /// make more columns than there are rows. Cost of the usual two passes: 4 reads of V, 2 x (1 + 2 +

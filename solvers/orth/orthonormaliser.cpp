@@ -51,6 +51,7 @@ Orthonormaliser<T>::Orthonormaliser(Context& ctx, const OrthTask<T>& task)
       w_(task.w),
       bw_(task.bw),
       h_(task.v.x.cols, w_.cols),
+      g_(task.q.x.cols, w_.cols),
       t_(SmallMatrix<T>::identity(w_.cols)),
       dead_(static_cast<std::size_t>(w_.cols), false),
       input_norm_(static_cast<std::size_t>(w_.cols), Real(0)),
@@ -101,7 +102,7 @@ bool Orthonormaliser<T>::pass(int number, OrthResult<T>& result) {
         gram_of_w(gram);
     }
     if (householder) {
-        return householder_pass(on_v);
+        return householder_pass(on_v, on_q);
     }
     std::optional<WideGram<T>> wide_gram;
     if (wide) {
@@ -115,7 +116,7 @@ bool Orthonormaliser<T>::pass(int number, OrthResult<T>& result) {
     if (task_.inner.b != nullptr) {
         make_hermitian(gram, number == 1);
     }
-    add_to_h(on_v);
+    add_coefficients(on_v, on_q);
 
     // True if the block was orthonormal to a tenth before this pass; it is then orthonormal after
     // the pass.
@@ -202,8 +203,8 @@ bool Orthonormaliser<T>::is_last(int number, bool good) const {
 
 /// The first pass of TSQR, which needs no Gram matrix.
 template <class T>
-bool Orthonormaliser<T>::householder_pass(const SmallMatrix<T>& on_v) {
-    add_to_h(on_v);
+bool Orthonormaliser<T>::householder_pass(const SmallMatrix<T>& on_v, const SmallMatrix<T>& on_q) {
+    add_coefficients(on_v, on_q);
     t_ = tsqr(ctx_, w_);
     check_finite(on_v, t_);
     return is_last(1, false);
@@ -317,13 +318,17 @@ void Orthonormaliser<T>::gram_of_w(SmallMatrix<T>& gram) {
 }
 
 template <class T>
-void Orthonormaliser<T>::add_to_h(const SmallMatrix<T>& on_v) {
-    const SmallMatrix<T> share = product(on_v, t_);
-    for (int i = 0; i < h_.rows(); ++i) {
-        for (int j = 0; j < h_.cols(); ++j) {
-            h_(i, j) += share(i, j);
+void Orthonormaliser<T>::add_coefficients(const SmallMatrix<T>& on_v, const SmallMatrix<T>& on_q) {
+    const auto add = [&](SmallMatrix<T>& sum, const SmallMatrix<T>& taken) {
+        const SmallMatrix<T> share = product(taken, t_);
+        for (int i = 0; i < share.rows(); ++i) {
+            for (int j = 0; j < share.cols(); ++j) {
+                sum(i, j) += share(i, j);
+            }
         }
-    }
+    };
+    add(h_, on_v);
+    add(g_, on_q);
 }
 
 template <class T>
@@ -348,14 +353,14 @@ void Orthonormaliser<T>::make_hermitian(SmallMatrix<T>& gram, bool first) {
                                    two_norm_[static_cast<std::size_t>(j)];
                 if (std::abs(below - mean) > rounding * scale) {
                     fail("B is not Hermitian: <w, B u> and <B w, u> differ for columns " +
-                         std::to_string(j) + " and " + std::to_string(i));
+                         column_name(j) + " and " + column_name(i));
                 }
                 if (i == j && real_part(mean) < -rounding * scale) {
                     fail(IndefiniteError(
                         IndefiniteError::Operand::mass,
                         "block Gram-Schmidt: B is not positive definite: <w, B w> = " +
                             number_text(static_cast<double>(real_part(mean))) + " for column " +
-                            std::to_string(i)));
+                            column_name(i)));
                 }
             }
             gram(i, j) = mean;
@@ -438,13 +443,12 @@ void Orthonormaliser<T>::check_finite(const SmallMatrix<T>& projection,
             finite = finite && is_finite(projection(i, j));
         }
         if (!finite) {
-            bad += (bad.empty() ? "" : ", ") + std::to_string(j);
+            bad += (bad.empty() ? "" : ", ") + column_name(j);
         }
     }
     if (!bad.empty()) {
         guarded_.rethrow();
-        fail("NaN, infinity or squares that overflow in column " + bad + " of " +
-             std::to_string(w_.cols) +
+        fail("NaN, infinity or squares that overflow in column " + bad +
              (task_.inner.b == nullptr ? "" : " or of its product with B, which may have failed"));
     }
 }
@@ -494,18 +498,20 @@ int complete(Context& ctx, OrthTask<T> task, int have, int wanted, std::int64_t 
              std::uint64_t seed, int& passes) {
     const BlockView<T> w = task.w;
     const BlockView<T> bw = task.bw;
-    for (int attempt = 0; attempt < max_completions && have < wanted; ++attempt) {
-        task.w = w.columns(have, wanted - have);
+    for (int attempt = 0; attempt < max_completions && have < wanted;) {
+        const int width = std::min(wanted - have, widest_orth_panel);
+        task.w = w.columns(have, width);
         fill_random(ctx, seed, first_row, attempt * w.cols + have, task.w);
         task.q.x = w.columns(0, have);
         if (task.inner.b != nullptr) {
             task.q.bx = bw.columns(0, have);
-            task.bw = bw.columns(have, wanted - have);
+            task.bw = bw.columns(have, width);
             task.bw_given = false;
         }
         const OrthResult<T> more = Orthonormaliser<T>(ctx, task).run();
         have += more.columns;
         passes += more.passes;
+        attempt += more.columns < width ? 1 : 0;
     }
     return have;
 }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "kernels/tsmttsm.hpp"
@@ -35,10 +36,16 @@ struct OrthTask {
     OrthMethod method = OrthMethod::robust;
     Projection projection = Projection::classical_twice;
     int panel = 1;
+    /// The number of W's first column in messages.
+    int first_column = 0;
     /// this_rank: only this rank's rows count, as if there were no other ranks; errors are then not
     /// collective.
     Reduce reduce = Reduce::all_ranks;
 };
+
+/// The widest block that is orthonormalised at once; beyond it the small matrices on the host would
+/// take longer than the products of blocks.
+inline constexpr int widest_orth_panel = 256;
 
 /// Orthonormalises one block; missing directions are dropped if the method reveals the rank.
 template <class T>
@@ -47,6 +54,8 @@ class Orthonormaliser {
     Orthonormaliser(Context& ctx, const OrthTask<T>& task);
     /// Runs all passes; Q is then in the first columns of W. May be called once.
     OrthResult<T> run();
+    /// After run(): the coefficients G of W_in = V h + task.q G + Q r.
+    const SmallMatrix<T>& on_q() const { return g_; }
 
   private:
     using Real = real_t<T>;
@@ -61,14 +70,14 @@ class Orthonormaliser {
     }
     bool pass(int number, OrthResult<T>& result);
     bool is_last(int number, bool good) const;
-    bool householder_pass(const SmallMatrix<T>& on_v);
+    bool householder_pass(const SmallMatrix<T>& on_v, const SmallMatrix<T>& on_q);
     GramStep<T> factor(const SmallMatrix<T>& unit, int number) const;
     void enlarge_tiny_columns(SmallMatrix<T>& on_v, SmallMatrix<T>& on_q, SmallMatrix<T>& gram,
                               std::optional<WideGram<T>>& wide_gram);
     SmallMatrix<T> project(const OrthBasis<T>& basis, SmallMatrix<T>* gram);
     void project_panel(const OrthBasis<T>& panel, BlockView<T> coefficients, SmallMatrix<T>* gram);
     void gram_of_w(SmallMatrix<T>& gram);
-    void add_to_h(const SmallMatrix<T>& on_v);
+    void add_coefficients(const SmallMatrix<T>& on_v, const SmallMatrix<T>& on_q);
     void multiply();
     void make_hermitian(SmallMatrix<T>& gram, bool first);
     void apply(const GramStep<T>& step, const std::vector<int>& active,
@@ -76,6 +85,7 @@ class Orthonormaliser {
     bool is_missing(int j, Real left) const;
     void drop(int j);
     void check_finite(const SmallMatrix<T>& projection, const SmallMatrix<T>& gram);
+    std::string column_name(int j) const { return std::to_string(task_.first_column + j); }
     [[noreturn]] void fail(const std::string& text) const;
     template <class Failure>
     [[noreturn]] void fail(Failure error) const;
@@ -85,8 +95,9 @@ class Orthonormaliser {
     OrthTask<T> task_;
     BlockView<T> w_;
     BlockView<T> bw_;
-    // Invariant: W_in = V h_ + W t_.
+    // Invariant: W_in = V h_ + task.q g_ + W t_.
     SmallMatrix<T> h_;
+    SmallMatrix<T> g_;
     SmallMatrix<T> t_;
     std::vector<bool> dead_;
     std::vector<Real> input_norm_;

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cmath>
 #include <complex>
-#include <cstdlib>
 #include <optional>
 #include <random>
 #include <string>
@@ -25,6 +24,7 @@
 #include "solvers/orth/indefinite_error.hpp"
 #include "tests/solvers/factorisation_checks.hpp"
 #include "tests/support/dense_oracle.hpp"
+#include "tests/support/environment.hpp"
 #include "tests/support/problems.hpp"
 #include "tests/support/test_context.hpp"
 
@@ -33,32 +33,9 @@ namespace {
 
 using test::as_oracle;
 using test::DenseRows;
+using test::Environment;
 using test::random_rows;
 using test::rows_of;
-
-/// Sets an environment variable during its own lifetime.
-class Environment {
-  public:
-    Environment(const char* name, const char* value) : name_(name) {
-        if (const char* const before = std::getenv(name)) {
-            before_ = before;
-        }
-        setenv(name, value, 1);
-    }
-    Environment(const Environment&) = delete;
-    Environment& operator=(const Environment&) = delete;
-    ~Environment() {
-        if (before_) {
-            setenv(name_, before_->c_str(), 1);
-        } else {
-            unsetenv(name_);
-        }
-    }
-
-  private:
-    const char* name_;
-    std::optional<std::string> before_;
-};
 
 /// The reason to skip a test that needs cuDSS; an empty string if it is available.
 std::string why_no_cudss(Context& ctx) {
@@ -248,16 +225,8 @@ TYPED_TEST(CudssTest, DefinitenessOfASemidefiniteMatrix) {
     if (this->ctx.comm().rank() != 0) {
         return;
     }
-    const std::size_t length = 7;
     for (const std::size_t copies : {1U, 8U, 60U}) {
-        DenseRows<W> a(copies * length, std::vector<W>(copies * length));
-        for (std::size_t i = 0; i + 1 < a.size(); ++i) {
-            if ((i + 1) % length != 0) {
-                a[i][i + 1] = a[i + 1][i] = -1;
-                a[i][i] += 1;
-                a[i + 1][i + 1] += 1;
-            }
-        }
+        const DenseRows<W> a = test::disjoint_paths<W>(copies, 7);
         const CsrRows<W> rows = rows_of(a);
         CudssFactorisation<W> solver(this->ctx, rows, nullptr);
         EXPECT_EQ(solver.factor(rows, nullptr, 1e-9).below, static_cast<std::int64_t>(copies));
@@ -368,6 +337,32 @@ TEST(Cudss, TakesMoreThan50000Rows) {
     if (ctx.comm().rank() == 0) {
         EXPECT_NE(notice.find("entries; cuDSS expects to take"), std::string::npos) << notice;
     }
+}
+
+/// `auto` forecasts with cuDSS, and chooses it for a small window of many rows.
+TEST(Cudss, AWindowOfManyRowsIsFactorised) {
+    Context ctx = test::make_context();
+    if (const std::string why = why_no_cudss(ctx); !why.empty()) {
+        GTEST_SKIP() << why;
+    }
+    constexpr int nx = 300;
+    SparseMatrix<double> a = test::laplace3d<double>(ctx, nx, nx - 1, 1);
+    const std::vector<double> spectrum = test::laplace3d_spectrum(nx, nx - 1, 1);
+    EigenOptions options;
+    options.window = Window{spectrum[1000] - 1e-9, spectrum[1007] + 1e-9};
+    const EigenResult<double> result = eigensolve(ctx, EigenProblem<double>{a}, options);
+    EXPECT_EQ(result.method, Method::shift_invert) << result.method_reason;
+    std::vector<double> inside;
+    for (const double value : spectrum) {
+        if (value >= options.window->low && value <= options.window->high) {
+            inside.push_back(value);
+        }
+    }
+    expect_values(result, inside);
+    const Environment none("QUIVER_CUDSS", "none");
+    Context other = test::make_context();
+    SparseMatrix<double> same = test::laplace3d<double>(other, nx, nx - 1, 1);
+    EXPECT_EQ(choose_method(other, EigenProblem<double>{same}, options).method, Method::filter);
 }
 
 TEST(Cudss, AnIndefiniteBIsRefused) {

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <cmath>
 #include <complex>
-#include <cstdlib>
 #include <limits>
+#include <optional>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -19,12 +19,15 @@
 
 #include "blockvec/error.hpp"
 #include "solvers/abft/protected_matrix.hpp"
+#include "solvers/dense/cusolver.hpp"
+#include "solvers/dense/dense_pencil.hpp"
 #include "solvers/dense/projected_eigen.hpp"
 #include "solvers/eigen/eigensolver.hpp"
 #include "solvers/orth/indefinite_error.hpp"
 #include "tests/solvers/dense_rows.hpp"
 #include "tests/support/dense_oracle.hpp"
 #include "tests/support/eigen_checks.hpp"
+#include "tests/support/environment.hpp"
 #include "tests/support/problems.hpp"
 #include "tests/support/test_context.hpp"
 
@@ -480,10 +483,94 @@ TYPED_TEST(DenseEigenTest, ProjectedMatricesOfEveryOrder) {
     }
 }
 
+/// cuSOLVER, called for small matrices: A x = lambda x with orthonormal x.
+template <class W>
+class CusolverTest : public ::testing::Test {};
+TYPED_TEST_SUITE(CusolverTest, (::testing::Types<double, std::complex<double>>));
+
+TYPED_TEST(CusolverTest, EigenpairsOfSmallMatrices) {
+    using W = TypeParam;
+    Context ctx = test::make_context();
+    if (ctx.place() != Place::device || !ctx.service<Cusolver>().is_available()) {
+        GTEST_SKIP() << "no GPU or no cuSOLVER";
+    }
+    std::mt19937_64 random = test::make_generator();
+    for (const int n : {1, 2, 33, 200}) {
+        std::vector<double> spectrum(static_cast<std::size_t>(n));
+        for (std::size_t i = 0; i < spectrum.size(); ++i) {
+            spectrum[i] = static_cast<double>(i / 2) - 20;
+        }
+        const Dense<W> a = with_spectrum<W>(random, spectrum);
+        SmallMatrix<W> x(n, n);
+        for (int i = 0; i < n; ++i) {
+            std::copy_n(a[static_cast<std::size_t>(i)].data(), n, &x(i, 0));
+        }
+        std::vector<double> values;
+        ASSERT_EQ(ctx.service<Cusolver>().eigen(ctx, x, values), 0);
+        ASSERT_EQ(values.size(), spectrum.size());
+        const double bound = 1e-13 * (n + 20);
+        for (int j = 0; j < n; ++j) {
+            EXPECT_NEAR(values[static_cast<std::size_t>(j)], spectrum[static_cast<std::size_t>(j)],
+                        bound);
+            for (int i = 0; i < n; ++i) {
+                W image = 0;
+                W inner = 0;
+                for (int l = 0; l < n; ++l) {
+                    image += a[static_cast<std::size_t>(i)][static_cast<std::size_t>(l)] *
+                             conjugate(x(j, l));
+                    inner += conjugate(x(j, l)) * x(i, l);
+                }
+                EXPECT_LE(
+                    std::abs(image - values[static_cast<std::size_t>(j)] * conjugate(x(j, i))),
+                    bound);
+                EXPECT_LE(std::abs(inner - W(i == j ? 1 : 0)), bound);
+            }
+        }
+    }
+}
+
+TEST(Cusolver, AFileThatTheUserNamesMustWork) {
+    const test::Environment chosen("QUIVER_CUSOLVER", "/no/libcusolver.so.12");
+    Context ctx = test::make_context();
+    if (ctx.place() == Place::device) {
+        EXPECT_THROW(ctx.service<Cusolver>(), UnsupportedError);
+    } else {
+        EXPECT_FALSE(ctx.service<Cusolver>().is_available()) << "on the host no library is opened";
+    }
+}
+
+/// On a GPU large matrices go to cuSOLVER, whose pairs must agree with those of LAPACK.
+TEST(Cusolver, LargeMatricesWithB) {
+    Context ctx = test::make_context();
+    const int n = DensePencil<double>::least_device_order + 3;
+    if (!DensePencil<double>::uses_cusolver(ctx, n)) {
+        GTEST_SKIP() << "no GPU, no LAPACK or no cuSOLVER";
+    }
+    const auto solve = [&](Context& place) {
+        SparseMatrix<double> a = test::laplace3d<double>(place, n, 1, 1);
+        std::vector<double> of_b(static_cast<std::size_t>(n));
+        for (std::size_t i = 0; i < of_b.size(); ++i) {
+            of_b[i] = 1 + static_cast<double>(i % 7);
+        }
+        SparseMatrix<double> b = test::diagonal<double>(place, of_b);
+        return eigensolve(place, EigenProblem<double>{a, &b}, dense(Which::largest, 40));
+    };
+    const EigenResult<double> on_gpu = solve(ctx);
+    const test::Environment none("QUIVER_CUSOLVER", "none");
+    Context other = test::make_context();
+    EXPECT_FALSE(DensePencil<double>::uses_cusolver(other, n));
+    const EigenResult<double> on_host = solve(other);
+    EXPECT_TRUE(on_gpu.converged) << on_gpu.message;
+    ASSERT_EQ(on_gpu.eigenvalues.size(), on_host.eigenvalues.size());
+    for (std::size_t j = 0; j < on_host.eigenvalues.size(); ++j) {
+        EXPECT_NEAR(on_gpu.eigenvalues[j], on_host.eigenvalues[j], 1e-12);
+    }
+}
+
 /// Without LAPACK, Eigen computes the result. A Context loads LAPACK once.
 TYPED_TEST(DenseEigenTest, WithoutLapack) {
     using T = TypeParam;
-    ASSERT_EQ(setenv("QUIVER_LAPACK", "none", 1), 0);
+    std::optional<test::Environment> none(std::in_place, "QUIVER_LAPACK", "none");
     Context other = test::make_context();
     std::vector<double> of_b(40);
     for (std::size_t i = 0; i < of_b.size(); ++i) {
@@ -504,7 +591,7 @@ TYPED_TEST(DenseEigenTest, WithoutLapack) {
     const auto by_eigen = eigensolve(other, pencil, dense(Which::largest, 40));
     pencil.constraints = by_eigen.vectors.view().columns(0, 10);
     const auto rest_by_eigen = eigensolve(other, pencil, dense(Which::largest, 30));
-    ASSERT_EQ(unsetenv("QUIVER_LAPACK"), 0);
+    none.reset();
     SparseMatrix<T> same_a = stored(this->ctx, dense_a);
     SparseMatrix<T> same_b = test::diagonal<T>(this->ctx, of_b);
     EigenProblem<T> same{same_a};

@@ -56,6 +56,20 @@ DenseRows<W> random_rows(std::mt19937_64& random, int n, double fraction, double
     return a;
 }
 
+/// The Laplacian of separate paths: semidefinite, with one eigenvalue 0 for each path.
+template <class W>
+DenseRows<W> disjoint_paths(std::size_t copies, std::size_t length) {
+    DenseRows<W> a(copies * length, std::vector<W>(copies * length));
+    for (std::size_t i = 0; i + 1 < a.size(); ++i) {
+        if ((i + 1) % length != 0) {
+            a[i][i + 1] = a[i + 1][i] = -1;
+            a[i][i] += 1;
+            a[i + 1][i + 1] += 1;
+        }
+    }
+    return a;
+}
+
 /// A bound of backward_error() for n rows: 3 n units of rounding without growth (Higham, Accuracy
 /// and Stability of Numerical Algorithms, chapter 11), and 48 for the residual itself.
 inline double backward_bound(std::size_t n) {

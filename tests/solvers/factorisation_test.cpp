@@ -169,16 +169,8 @@ TYPED_TEST(FactorisationTest, MumpsCountsZeros) {
     if (!mumps_is_available(this->ctx.comm())) {
         GTEST_SKIP() << "no MUMPS";
     }
-    const std::size_t length = 7;
     for (const std::size_t copies : {1U, 3U, 8U}) {
-        DenseRows<W> a(copies * length, std::vector<W>(copies * length));
-        for (std::size_t i = 0; i + 1 < a.size(); ++i) {
-            if ((i + 1) % length != 0) {
-                a[i][i + 1] = a[i + 1][i] = -1;
-                a[i][i] += 1;
-                a[i + 1][i + 1] += 1;
-            }
-        }
+        const DenseRows<W> a = test::disjoint_paths<W>(copies, 7);
         const CsrRows<W> rows = rows_of(a);
         for (const Library library : {Library::mumps, Library::mumps_on_all_ranks}) {
             this->run(library, rows, nullptr, [&](Factorisation<W>& solver) {

@@ -268,6 +268,22 @@ TYPED_TEST(OrthWithB, MissingDirectionsAreReplacedOrDropped) {
     }
 }
 
+/// More than 256 columns are orthonormalised in panels.
+TYPED_TEST(OrthWithB, WideBlocksWithMissingDirections) {
+    auto b = this->diagonal_b(401, 1e2);
+    const InnerProduct<TypeParam> inner = inner_product<TypeParam>(this->ctx, &b);
+    const auto v = this->orthonormal(inner, 5);
+    using Kept = typename OrthWithB<TypeParam>::Kept;
+    for (const Kept kept : {Kept{}, Kept{false, true, true}, Kept{true, false, false}}) {
+        auto w = this->block(v.row_map(), 290);
+        copy(this->ctx, v.columns(1, 2), w.columns(100, 2));
+        copy(this->ctx, w.columns(7, 9), w.columns(270, 9));
+        const auto result = this->check(inner, 1e2, v, w, kept, false);
+        EXPECT_EQ(result.rank, 279);
+        EXPECT_EQ(result.columns, 279);
+    }
+}
+
 TYPED_TEST(OrthWithB, WithoutBItEqualsTheStandardFunction) {
     using T = TypeParam;
     const RowMap map = RowMap::by_rows(this->ctx.comm(), 123);

@@ -238,8 +238,7 @@ class DenseSearch : public VerifiedSearch<T> {
                 ScaledMatrix<Wide<T>> right = scaled(std::move(b));
                 facts = {static_cast<double>(left.exponent), static_cast<double>(right.exponent),
                          left.column_norm, right.column_norm};
-                pencil.emplace(this->ctx().template service<Lapack>(), this->ctx().threads(),
-                               std::move(left.entries), std::move(right.entries));
+                pencil.emplace(this->ctx(), std::move(left.entries), std::move(right.entries));
                 indefinite = pencil->solve(constraints) ? 0 : 1;
             }
         });

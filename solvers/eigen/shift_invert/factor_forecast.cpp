@@ -10,10 +10,13 @@
 #include <optional>
 #include <vector>
 
+#include "blockvec/device.hpp"
 #include "blockvec/host_memory.hpp"
 #include "blockvec/number_text.hpp"
 #include "blockvec/scalar_list.hpp"
 #include "kernels/sparse/sparse_matrix.hpp"
+#include "solvers/eigen/shift_invert/cudss.hpp"
+#include "solvers/eigen/shift_invert/cudss_factorisation.hpp"
 #include "solvers/eigen/shift_invert/gathered_matrix.hpp"
 #include "solvers/eigen/shift_invert/mumps_factorisation.hpp"
 #include "solvers/precond/sparse_ldlt.hpp"
@@ -35,6 +38,20 @@ constexpr double mumps_analysis = 1250;
 constexpr double mumps_factor_row = 2100;
 constexpr double mumps_solve_row = 125;
 constexpr double mumps_solve_entry = 0.8;
+/// The same for cuDSS on an H100, measured with Laplacians of 64,000 to 10^6 rows in squares and
+/// cubes: analysis per entry (1.4 us, one thread), a solve of one column (1 ms) and its part per
+/// entry of L. cuDSS does not tell the multiply-adds of the factorisation: about fill_products
+/// times (entries of L)^2 / rows.
+constexpr double cudss_speed = 1000;
+constexpr double cudss_analysis = 1750;
+constexpr double cudss_solve = 1.2e6;
+constexpr double cudss_solve_entry = 0.03;
+constexpr double fill_products = 2.5;
+/// The share of the free device memory that cuDSS may take by its own estimate.
+constexpr double device_memory_share = 0.9;
+/// Below this number of rows the host factorises: cuDSS, which delays no pivots, left shifts of
+/// small matrices with zero diagonals undecided.
+constexpr std::int64_t least_gpu_rows = 20000;
 /// Eigen numbers the entries of a factor with 32-bit integers.
 constexpr double most_entries = std::numeric_limits<int>::max();
 
@@ -64,28 +81,52 @@ Window within_spectrum(const CsrRows<W>& a, const Window& window) {
     return inside.low <= inside.high ? inside : window;
 }
 
-/// Fills in the forecast, on rank 0, and returns the factorisation that it predicts.
+/// The entries of A and B.
 template <class W>
-std::unique_ptr<Factorisation<W>> predict_factors(const CsrRows<W>& a, const CsrRows<W>* b,
-                                                  bool uses_mumps, int threads,
-                                                  FactorForecast& forecast) {
-    const double available = std::min(available_host_bytes(), available_address_space());
-    if (uses_mumps) {
-        auto mumps = std::make_unique<MumpsFactorisation<W>>(Comm(), threads, a, b);
-        const MumpsForecast& size = mumps->forecast();
-        forecast.most_bytes = mumps_memory_share * available;
-        forecast.entries = static_cast<std::int64_t>(size.entries);
-        const auto order = static_cast<double>(a.map.global_rows());
-        const std::size_t stored = a.column.size() + (b == nullptr ? 0 : b->column.size());
-        forecast.analysis_products = mumps_analysis * static_cast<double>(stored);
-        forecast.products = size.products / mumps_speed;
-        forecast.overhead_products = mumps_factor_row * order;
-        forecast.column_products = mumps_solve_row * order + mumps_solve_entry * size.entries;
-        forecast.bytes = size.all_bytes;
-        return mumps;
-    }
+double stored_entries(const CsrRows<W>& a, const CsrRows<W>* b) {
+    return static_cast<double>(a.column.size() + (b == nullptr ? 0 : b->column.size()));
+}
+
+template <class W>
+std::unique_ptr<Factorisation<W>> predict_cudss(Context& ctx, const CsrRows<W>& a,
+                                                const CsrRows<W>* b, FactorForecast& forecast) {
+    auto cudss = std::make_unique<CudssFactorisation<W>>(ctx, a, b);
+    const CudssForecast& size = cudss->forecast();
+    forecast.most_bytes =
+        device_memory_share * static_cast<double>(device::available_bytes(ctx.device().id));
+    forecast.entries = static_cast<std::int64_t>(size.entries);
+    forecast.analysis_products = cudss_analysis * stored_entries(a, b);
+    forecast.products = fill_products * size.entries * size.entries /
+                        static_cast<double>(a.map.global_rows()) / cudss_speed;
+    forecast.column_products = cudss_solve + cudss_solve_entry * size.entries;
+    forecast.bytes = size.bytes;
+    return cudss;
+}
+
+template <class W>
+std::unique_ptr<Factorisation<W>> predict_mumps(int threads, const CsrRows<W>& a,
+                                                const CsrRows<W>* b, FactorForecast& forecast) {
+    auto mumps = std::make_unique<MumpsFactorisation<W>>(Comm(), threads, a, b);
+    const MumpsForecast& size = mumps->forecast();
+    const auto order = static_cast<double>(a.map.global_rows());
+    forecast.most_bytes =
+        mumps_memory_share * std::min(available_host_bytes(), available_address_space());
+    forecast.entries = static_cast<std::int64_t>(size.entries);
+    forecast.analysis_products = mumps_analysis * stored_entries(a, b);
+    forecast.products = size.products / mumps_speed;
+    forecast.overhead_products = mumps_factor_row * order;
+    forecast.column_products = mumps_solve_row * order + mumps_solve_entry * size.entries;
+    forecast.bytes = size.all_bytes;
+    return mumps;
+}
+
+template <class W>
+std::unique_ptr<Factorisation<W>> predict_ldlt(const CsrRows<W>& a, const CsrRows<W>* b,
+                                               FactorForecast& forecast) {
     constexpr double entry_bytes = sizeof(W) + sizeof(int);
-    forecast.most_bytes = std::min(memory_share * available, most_entries * entry_bytes);
+    forecast.most_bytes =
+        std::min(memory_share * std::min(available_host_bytes(), available_address_space()),
+                 most_entries * entry_bytes);
     const LdltFill fill =
         predict_fill(a, b, static_cast<std::int64_t>(forecast.most_bytes / entry_bytes));
     forecast.entries = fill.entries;
@@ -95,11 +136,25 @@ std::unique_ptr<Factorisation<W>> predict_factors(const CsrRows<W>& a, const Csr
     return std::make_unique<LdltFactorisation<W>>();
 }
 
-/// True if rank 0, on the host, can hold the entries of a matrix with more than most_ldlt_rows
-/// rows. Collective.
+/// Fills in the forecast, on rank 0, and returns the factorisation that it predicts.
+template <class W>
+std::unique_ptr<Factorisation<W>> predict_factors(Context& ctx, const CsrRows<W>& a,
+                                                  const CsrRows<W>* b, FactorForecast& forecast) {
+    switch (forecast.library) {
+        case FactorLibrary::cudss:
+            return predict_cudss(ctx, a, b, forecast);
+        case FactorLibrary::mumps:
+            return predict_mumps(ctx.threads(), a, b, forecast);
+        default:
+            return predict_ldlt(a, b, forecast);
+    }
+}
+
+/// True if rank 0 can hold the entries of a matrix with more than most_ldlt_rows rows. Collective.
 template <class T>
 bool can_gather(Context& ctx, const EigenProblem<T>& problem) {
-    // Bytes of the sent entries, of two sparse matrices made from them, and of the copy for MUMPS.
+    // Bytes of the sent entries, of two sparse matrices made from them, and of the copy for MUMPS
+    // or cuDSS.
     constexpr double bytes_per_entry = 120;
     constexpr double bytes_per_row = 200;
     double entries = 0;
@@ -109,17 +164,21 @@ bool can_gather(Context& ctx, const EigenProblem<T>& problem) {
         entries += stored == nullptr ? 0 : static_cast<double>(stored->global_nonzeros());
     }
     const auto rows = static_cast<double>(problem.a.row_map().global_rows());
-    // On a device an iteration with a large matrix is faster than its multiply-adds on the host
-    // suggest.
-    bool fits = ctx.place() == Place::host &&
-                bytes_per_entry * entries + bytes_per_row * rows <=
-                    memory_share * std::min(available_host_bytes(), available_address_space());
+    bool fits = bytes_per_entry * entries + bytes_per_row * rows <=
+                memory_share * std::min(available_host_bytes(), available_address_space());
     ctx.comm().broadcast(&fits, sizeof(fits), 0);
     // gather_rows() writes row numbers in the precision of the matrix.
     return fits && rows * static_cast<double>(epsilon_v<T>) < 1;
 }
 
 }  // namespace
+
+FactorLibrary factor_library(Context& ctx, std::int64_t rows) {
+    if (rows >= least_gpu_rows && cudss_is_available(ctx)) {
+        return FactorLibrary::cudss;
+    }
+    return mumps_is_available(ctx.comm()) ? FactorLibrary::mumps : FactorLibrary::ldlt;
+}
 
 std::string FactorForecast::words() const {
     return "factors of " + number_text(static_cast<double>(entries), 2) + " entries, " +
@@ -155,8 +214,15 @@ bool can_factorise(Context& ctx, const EigenProblem<T>& problem) {
         problem.checkpoint != nullptr || problem.protection != nullptr) {
         return false;
     }
-    return problem.a.row_map().global_rows() <= most_ldlt_rows ||
-           (mumps_is_available(ctx.comm()) && can_gather(ctx, problem));
+    const std::int64_t rows = problem.a.row_map().global_rows();
+    if (rows <= most_ldlt_rows) {
+        return true;
+    }
+    // On a GPU an iteration with a large matrix is faster than a factorisation on the host.
+    const FactorLibrary library = factor_library(ctx, rows);
+    const bool on_host = ctx.comm().max(std::int64_t{ctx.place() == Place::device ? 1 : 0}) == 0;
+    return (library == FactorLibrary::cudss || (library == FactorLibrary::mumps && on_host)) &&
+           can_gather(ctx, problem);
 }
 
 template <class T>
@@ -168,17 +234,19 @@ FactorForecast forecast_factorisation(Context& ctx, const EigenProblem<T>& probl
         b = gather_rows<T>(ctx, *problem.b, "shift-invert: B");
     }
     const CsrRows<Wide> a = gather_rows<T>(ctx, problem.a, "shift-invert: A");
-    const bool uses_mumps = mumps_is_available(ctx.comm());
     FactorForecast forecast;
+    forecast.library = factor_library(ctx, problem.a.row_map().global_rows());
     ctx.comm().agree([&] {
         if (ctx.comm().rank() != 0) {
             return;
         }
         const CsrRows<Wide>* const mass = b ? &*b : nullptr;
         const std::unique_ptr<Factorisation<Wide>> factorisation =
-            predict_factors(a, mass, uses_mumps, ctx.threads(), forecast);
+            predict_factors(ctx, a, mass, forecast);
         forecast.rows = a.map.global_rows();
-        forecast.column_bytes = sizeof(Wide) * static_cast<double>(forecast.rows);
+        forecast.column_bytes = forecast.library == FactorLibrary::cudss
+                                    ? 0
+                                    : sizeof(Wide) * static_cast<double>(forecast.rows);
         if (options.window && forecast.fits(0) && forecast.products <= most_counting) {
             // Count slightly beyond the ends, because an eigenvalue at an end would give a pivot of
             // zero.

@@ -13,9 +13,17 @@
 
 namespace quiver {
 
-/// The prediction of MUMPS or, without MUMPS, of SparseLdlt from the pattern of A and B, also if
-/// cuDSS will factorise; the same on all ranks.
+/// The library that factorises A - sigma B.
+enum class FactorLibrary : int { ldlt, mumps, cudss };
+
+/// The library that shift_invert() uses for this number of rows: cuDSS on a GPU for many rows, else
+/// MUMPS, else SparseLdlt. Throws the errors of Cudss. Collective.
+FactorLibrary factor_library(Context& ctx, std::int64_t rows);
+
+/// The prediction of the library that will factorise, from the pattern of A and B; the same on all
+/// ranks.
 struct FactorForecast {
+    FactorLibrary library = FactorLibrary::ldlt;
     std::int64_t rows = 0;
     /// Entries of L; if the factors of SparseLdlt do not fit, a lower bound.
     std::int64_t entries = 0;
@@ -27,7 +35,8 @@ struct FactorForecast {
     double overhead_products = 0;
     double column_products = 0;
     /// Bytes of the factors and of one vector, and the most bytes that rank 0 may use for factors
-    /// and vectors.
+    /// and vectors. The memory is the host's, except for the factors of cuDSS: then column_bytes is
+    /// 0.
     double bytes = 0;
     double column_bytes = 0;
     double most_bytes = 0;
@@ -47,14 +56,14 @@ struct FactorForecast {
 
 /// True if shift_invert() can solve this problem: A and B are SparseMatrix objects; there are no
 /// constraints, no checkpoint and no protection; there are at most most_ldlt_rows rows, or, on the
-/// host with MUMPS, as many as rank 0 has memory for. Collective.
+/// host with MUMPS and on a GPU with cuDSS, as many as rank 0 can gather. Collective.
 template <class T>
 bool can_factorise(Context& ctx, const EigenProblem<T>& problem);
 
 /// For a problem that can_factorise(). The eigenvalues in a window are counted, by two
 /// factorisations, if these take at most `most_counting` multiply-adds each. Throws the errors of
-/// gather_rows(). Collective. Cost: gathers A and B on rank 0; the analysis of MUMPS, or
-/// predict_fill().
+/// gather_rows(). Collective. Cost: gathers A and B on rank 0; the analysis of MUMPS or
+/// cuDSS, or predict_fill().
 template <class T>
 FactorForecast forecast_factorisation(Context& ctx, const EigenProblem<T>& problem,
                                       const EigenOptions& options, double most_counting = 0);

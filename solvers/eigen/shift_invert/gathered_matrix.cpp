@@ -17,10 +17,10 @@ namespace quiver {
 namespace {
 
 /// The largest accepted difference of entry (i, j) and the conjugate of entry (j, i), relative to
-/// the Frobenius norm. Only one of the two entries is factorised.
+/// the Frobenius norm: no more than the command accepts for all differences together
+/// (apps/hermitian_check.hpp). Only one of the two entries is factorised.
 template <class T>
-constexpr double hermitian_slack = (sizeof(real_t<T>) == sizeof(double) ? 1e4 : 100) *
-                                   static_cast<double>(epsilon_v<T>);
+constexpr double hermitian_slack = 100 * static_cast<double>(epsilon_v<T>);
 
 template <class W>
 double frobenius_norm(const CsrRows<W>& rows) {

@@ -24,6 +24,7 @@
 #include "solvers/eigen/search/verified_search.hpp"
 #include "solvers/eigen/shift_invert/cudss.hpp"
 #include "solvers/eigen/shift_invert/cudss_factorisation.hpp"
+#include "solvers/eigen/shift_invert/factor_forecast.hpp"
 #include "solvers/eigen/shift_invert/gathered_matrix.hpp"
 #include "solvers/eigen/shift_invert/mumps_factorisation.hpp"
 #include "solvers/eigen/shift_invert/spectrum_slicer.hpp"
@@ -42,25 +43,10 @@ int sent_width(std::int64_t rows) {
 /// Below this number of rows, one rank factorises faster than several ranks.
 constexpr std::int64_t few_shared_rows = 20000;
 
-/// Below this number of rows the host factorises: cuDSS, which delays no pivots, left shifts of
-/// small matrices with zero diagonals undecided.
-constexpr std::int64_t least_gpu_rows = 20000;
-
 [[noreturn]] void refuse_problem(const std::string& text) {
     InputError error("shift-invert: " + text);
     error.set_collective();  // options and global sizes are the same on all ranks
     throw error;
-}
-
-/// The library that factorises.
-enum class Library : int { ldlt, mumps, cudss };
-
-/// cuDSS on a GPU for many rows, else MUMPS, else SparseLdlt. Collective.
-Library choose_library(Context& ctx, std::int64_t rows) {
-    if (rows >= least_gpu_rows && cudss_is_available(ctx)) {
-        return Library::cudss;
-    }
-    return mumps_is_available(ctx.comm()) ? Library::mumps : Library::ldlt;
 }
 
 /// The names of the libraries that take more than most_ldlt_rows rows, for a message.
@@ -105,7 +91,7 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
         : VerifiedSearch<T>(ctx, problem, as_one_end(options),
                             {Method::shift_invert, "factorisations"}),
           which_(options.which),
-          library_(choose_library(ctx, problem.a.row_map().global_rows())) {
+          library_(factor_library(ctx, problem.a.row_map().global_rows())) {
         if (problem.checkpoint != nullptr) {
             refuse_problem("there is no state to save or to resume from; omit the checkpoint");
         }
@@ -119,7 +105,7 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
                 "end, jd for a target, filter for a window");
         }
         const std::int64_t rows = problem.a.row_map().global_rows();
-        if (rows > most_ldlt_rows && library_ == Library::ldlt) {
+        if (rows > most_ldlt_rows && library_ == FactorLibrary::ldlt) {
             refuse_problem(std::to_string(rows) + " rows; at most " +
                            std::to_string(most_ldlt_rows) + " are possible without " +
                            missing_libraries(ctx.place()));
@@ -163,7 +149,7 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
     /// Prepares cuDSS on rank 0, or MUMPS on all ranks or on rank 0. Collective.
     void prepare_factorisation(const CsrRows<Wide>& a, const CsrRows<Wide>* b) {
         switch (library_) {
-            case Library::cudss:
+            case FactorLibrary::cudss:
                 this->ctx().comm().agree([&] {
                     if (is_root()) {
                         cudss_ = std::make_unique<CudssFactorisation<Wide>>(this->ctx(), a, b);
@@ -174,10 +160,10 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
                                      "GPU " + std::to_string(this->ctx().device().id));
                 }
                 break;
-            case Library::mumps:
+            case FactorLibrary::mumps:
                 prepare_mumps(a, b);
                 break;
-            case Library::ldlt:
+            case FactorLibrary::ldlt:
                 break;
         }
     }
@@ -234,9 +220,9 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
             return !mass.factor(b, nullptr, -tau).is_positive_definite();
         };
         switch (library_) {
-            case Library::cudss:
+            case FactorLibrary::cudss:
                 return is_indefinite_by(CudssFactorisation<Wide>(this->ctx(), b, nullptr));
-            case Library::mumps:
+            case FactorLibrary::mumps:
                 return is_indefinite_by(
                     MumpsFactorisation<Wide>(Comm(), this->ctx().threads(), b, nullptr));
             default:
@@ -522,7 +508,7 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
     double scale(double value) const override { return norm_ + std::abs(value) * norm_b_; }
 
     Which which_;
-    Library library_;
+    FactorLibrary library_;
     std::int64_t steps_ = 0;
     std::int64_t applications_ = 0;
     bool reporting_ = false;

@@ -276,23 +276,46 @@ TEST(Plans, OneStreamedKernelServesAllWidthsOfX) {
 
 TEST(Plans, StreamsAreForAWideXOnly) {
     for (const Dtype scalar : scalars) {
-        for (const int m : {1, 8, 32, 64, 100, 128}) {
-            for (const int n : {1, 4, 16, 64}) {
-                EXPECT_FALSE(prefers_streams(scalar, m, n)) << m << "x" << n;
-                for (const auto& plan : tsmm_plans({scalar, m, n}, {}, 100'000)) {
-                    ASSERT_FALSE(plan.streamed) << m << "x" << n;
+        for (const bool adds : {false, true}) {
+            for (const int m : {1, 8, 32, 64, 100, 128}) {
+                for (const int n : {1, 4, 16, 64}) {
+                    EXPECT_FALSE(prefers_streams(scalar, m, n, adds)) << m << "x" << n;
+                    for (const auto& plan : tsmm_plans({scalar, m, n}, {}, 100'000)) {
+                        ASSERT_FALSE(plan.streamed) << m << "x" << n;
+                    }
                 }
             }
+            EXPECT_FALSE(prefers_streams(scalar, 400, 17, adds));
+            for (const int m : {129, 200, 2000}) {
+                for (const int n : {1, 11, 13}) {
+                    EXPECT_TRUE(prefers_streams(scalar, m, n, adds)) << m << "x" << n;
+                }
+            }
+            for (const int n : {65, 80, 128}) {
+                EXPECT_EQ(prefers_streams(scalar, n, n, adds), scalar == Dtype::z);
+            }
+            EXPECT_FALSE(prefers_streams(scalar, 129, 129, adds));
         }
-        EXPECT_FALSE(prefers_streams(scalar, 400, 17));
-        for (const int m : {129, 200, 2000}) {
-            EXPECT_TRUE(prefers_streams(scalar, m, 1));
-            EXPECT_TRUE(prefers_streams(scalar, m, 16));
+    }
+}
+
+/// The cases of docs/results/2026-11-27_basis_products.md in which one panel was faster by more
+/// than 3%, and some in which it was slower.
+TEST(Plans, OnePanelReadsSomeBasesOfFloatsFaster) {
+    for (const Dtype scalar : scalars) {
+        const bool one_panel = scalar == Dtype::s;
+        for (const int n : {1, 2, 3, 4, 5, 8, 16}) {
+            EXPECT_EQ(prefers_streams(scalar, 130, n, false), !one_panel) << n;
         }
-        for (const int n : {65, 80, 128}) {
-            EXPECT_EQ(prefers_streams(scalar, n, n), scalar == Dtype::z);
+        for (const int n : {1, 2, 4, 16}) {
+            EXPECT_EQ(prefers_streams(scalar, 130, n, true), !one_panel) << n;
         }
-        EXPECT_FALSE(prefers_streams(scalar, 129, 129));
+        for (const int n : {2, 3, 4}) {
+            EXPECT_EQ(prefers_streams(scalar, 200, n, false), !one_panel) << n;
+            EXPECT_TRUE(prefers_streams(scalar, 200, n, true)) << n;
+        }
+        EXPECT_TRUE(prefers_streams(scalar, 211, 2, false));
+        EXPECT_TRUE(prefers_streams(scalar, 300, 2, false));
     }
 }
 
