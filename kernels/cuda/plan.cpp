@@ -45,8 +45,8 @@ int streamed_width(Dtype scalar, int n) {
 constexpr int streamed_step = 64;
 
 /// True for m columns of X and n of Y in single precision if the other kernels read X faster: an
-/// even m, of which one panel takes all.
-bool one_panel_is_faster(int m, int n, bool adds) {
+/// even m that fits one panel, or two with few columns of Y.
+bool panels_read_faster(int m, int n, bool adds) {
     constexpr int widest = 256;
     constexpr int much_padded = 160;  // streams read 192 columns instead of 129 to 160
     const bool few = adds ? n == 1 || n == 2 || n == 4 : n <= 8;
@@ -59,7 +59,7 @@ bool prefers_streams(Dtype scalar, int m, int n, bool adds) {
     constexpr int narrow = 16;
     constexpr int twice = 2 * widest_panel;
     if (m > widest_shared_panel && n <= narrow) {
-        return scalar != Dtype::s || !one_panel_is_faster(m, n, adds);
+        return scalar != Dtype::s || !panels_read_faster(m, n, adds);
     }
     return scalar == Dtype::z && m > widest_panel && m <= twice && n > widest_panel && n <= twice;
 }

@@ -13,6 +13,11 @@ namespace quiver {
 template <class T>
 class ProtectedMatrix;
 
+/// The end of a message: A v and B v vanish to rounding for some v.
+inline constexpr const char* singular_pencil =
+    "A and B have a common null vector, so that every number is an eigenvalue; add v v^H to B for "
+    "each such vector v, which then gets the eigenvalue 0";
+
 /// A x = lambda B x with Hermitian A. All operators must have the same row map and outlive the
 /// solve; all blocks must be in the Context's place.
 template <class T>

@@ -483,10 +483,40 @@ TYPED_TEST(DenseEigenTest, ProjectedMatricesOfEveryOrder) {
     }
 }
 
+/// The Cholesky factor of B exists, but the last unit vector is a null vector of A and B to
+/// rounding.
+TEST(DenseEigen, ACommonNullVectorIsRefused) {
+    Context ctx = test::make_context();
+    std::vector<double> of_a(30);
+    std::vector<double> of_b(30, 1.0);
+    for (std::size_t i = 0; i < of_a.size(); ++i) {
+        of_a[i] = 2 + static_cast<double>(i);
+    }
+    of_b.back() = 1e-17;
+    for (const double last : {1.0, 1e-16}) {
+        of_a.back() = last;
+        SparseMatrix<double> a = test::diagonal<double>(ctx, of_a);
+        SparseMatrix<double> b = test::diagonal<double>(ctx, of_b);
+        const EigenProblem<double> problem{a, &b};
+        if (last == 1.0) {  // an eigenvalue of 1e17
+            EXPECT_TRUE(eigensolve(ctx, problem, dense(Which::smallest, 29)).converged);
+            continue;
+        }
+        try {
+            eigensolve(ctx, problem, dense(Which::largest, 30));
+            FAIL() << "every number is an eigenvalue";
+        } catch (const NumericalError& error) {
+            EXPECT_NE(std::string(error.what()).find("common null vector"), std::string::npos)
+                << error.what();
+        }
+    }
+}
+
 /// cuSOLVER, called for small matrices: A x = lambda x with orthonormal x.
 template <class W>
 class CusolverTest : public ::testing::Test {};
-TYPED_TEST_SUITE(CusolverTest, (::testing::Types<double, std::complex<double>>));
+using WideScalars = ::testing::Types<double, std::complex<double>>;
+TYPED_TEST_SUITE(CusolverTest, WideScalars);
 
 TYPED_TEST(CusolverTest, EigenpairsOfSmallMatrices) {
     using W = TypeParam;
@@ -498,7 +528,8 @@ TYPED_TEST(CusolverTest, EigenpairsOfSmallMatrices) {
     for (const int n : {1, 2, 33, 200}) {
         std::vector<double> spectrum(static_cast<std::size_t>(n));
         for (std::size_t i = 0; i < spectrum.size(); ++i) {
-            spectrum[i] = static_cast<double>(i / 2) - 20;
+            const std::size_t pair = i / 2;
+            spectrum[i] = static_cast<double>(pair) - 20;
         }
         const Dense<W> a = with_spectrum<W>(random, spectrum);
         SmallMatrix<W> x(n, n);

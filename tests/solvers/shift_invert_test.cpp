@@ -550,6 +550,37 @@ TYPED_TEST(ShiftInvertTest, ASingularMass) {
         << infinite.message;
 }
 
+/// Two Laplacians of paths through the same nodes have the null vector (1, ..., 1) in common: every
+/// number is an eigenvalue.
+TEST(ShiftInvert, ASingularPencilEndsSoon) {
+    Context ctx = test::make_context();
+    constexpr std::int64_t n = 300;
+    // Node 7 i mod n follows node 7 (i - 1) mod n on the second path.
+    const auto path = [&](std::int64_t step) {
+        return test::matrix_from_rows<double>(ctx, n, [=](std::int64_t row, auto& entries) {
+            const std::int64_t before = (row + n - step) % n;
+            const std::int64_t after = (row + step) % n;
+            double degree = 0;
+            for (const auto& [other, edge] : {std::pair{before, row}, std::pair{after, after}}) {
+                if (edge != 0) {
+                    const double weight = 1 + 0.1 * static_cast<double>(edge % 5);
+                    entries.add(other, -weight);
+                    degree += weight;
+                }
+            }
+            entries.add(row, degree);
+        });
+    };
+    SparseMatrix<double> a = path(1);
+    SparseMatrix<double> b = path(7);
+    const EigenProblem<double> problem{a, &b};
+    const auto result = eigensolve(ctx, problem, factorised(Which::smallest, 3));
+    EXPECT_FALSE(result.converged);
+    EXPECT_NE(result.message.find("A and B have a common null vector"), std::string::npos)
+        << result.message;
+    EXPECT_LE(result.iterations, 100) << "factorisations";
+}
+
 /// The clamped beam has a condition of order n^4: six factorisations are enough.
 TEST(ShiftInvert, ABeamTakesFewFactorisations) {
     Context ctx = test::make_context();

@@ -5,13 +5,16 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <numeric>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "blockvec/error.hpp"
+#include "blockvec/number_text.hpp"
 #include "blockvec/scalar_list.hpp"
 #include "kernels/column_ops.hpp"
 #include "kernels/sparse/sparse_matrix.hpp"
@@ -323,8 +326,43 @@ class DenseSearch : public VerifiedSearch<T> {
                 this->ctx(), Method::dense, this->problem(), x.columns(first, width), values,
                 {exponent_a_, exponent_b_}, std::as_const(normals_).view());
             applications_ += width;
+            if (this->problem().b != nullptr) {
+                require_regular_pencil(x.columns(first, width));
+            }
             for (int j = 0; j < width; ++j) {
                 pairs_.push_back({value(first + j), residuals[static_cast<std::size_t>(j)]});
+            }
+        }
+    }
+
+    /// Throws if A x and B x vanish to rounding for a column of X (x^H B x = 1): the Cholesky
+    /// factor of a B that is singular to rounding makes an arbitrary eigenvalue of such a vector.
+    void require_regular_pencil(BlockView<const T> x) {
+        std::vector<real_t<T>> length(static_cast<std::size_t>(x.cols));
+        norms(this->ctx(), x, std::span<real_t<T>>(length));
+        constexpr double rounding = 16 * std::numeric_limits<double>::epsilon();
+        const auto quotient = [&](std::size_t j) {
+            return 1 / (static_cast<double>(length[j]) * static_cast<double>(length[j]));
+        };
+        std::vector<std::size_t> suspects;
+        for (std::size_t j = 0; j < length.size(); ++j) {
+            if (quotient(j) <= rounding * norm_b_) {
+                suspects.push_back(j);
+            }
+        }
+        if (suspects.empty()) {
+            return;
+        }
+        const std::vector<double> image = scaled_residuals(
+            this->ctx(), Method::dense, this->problem(), x, std::vector<double>(length.size(), 0.0),
+            {exponent_a_, exponent_b_}, std::as_const(normals_).view());
+        for (const std::size_t j : suspects) {
+            if (image[j] <= rounding * norm_) {
+                NumericalError error("dense: for a vector x ||A x|| = " + number_text(image[j], 2) +
+                                     " ||x|| and x^H B x = " + number_text(quotient(j), 2) +
+                                     " ||x||^2: " + singular_pencil);
+                error.set_collective();
+                throw error;
             }
         }
     }

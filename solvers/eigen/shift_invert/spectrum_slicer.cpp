@@ -10,6 +10,7 @@
 
 #include "blockvec/number_text.hpp"
 #include "kernels/column_ops.hpp"
+#include "solvers/eigen/eigen_problem.hpp"
 
 namespace quiver {
 namespace {
@@ -27,6 +28,8 @@ constexpr double most_apart = 1e-4;
 constexpr int extra_pairs = 2;
 /// Maximal number of pairs that are searched with one shift.
 constexpr int most_per_shift = 80;
+/// With a B, so many shifts in a row without a reliable count end the search.
+constexpr int most_undecided = 4;
 /// Filled bases without a further converged pair before a shift is given up.
 constexpr int patience = 3;
 /// The largest number of eigenvalues in an interval that is searched for k wanted ones.
@@ -98,6 +101,12 @@ bool SpectrumSlicer<W>::factor_at(double sigma) {
     if (!factor_.complete) {
         return fail("every factorisation near the shift " + number_text(sigma, 6) +
                     " meets a pivot of zero: pivoting would be needed");
+    }
+    undecided_ = std::isfinite(factor_.error) ? 0 : undecided_ + 1;
+    if (pencil_.has_b() && undecided_ >= most_undecided) {
+        return fail("no factorisation near " + std::to_string(undecided_) +
+                    " shifts in a row decides how many eigenvalues lie below; perhaps " +
+                    singular_pencil);
     }
     below_[factor_.sigma] = factor_.below;
     error_[factor_.sigma] = factor_.error;

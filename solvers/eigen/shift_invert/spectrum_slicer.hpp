@@ -116,6 +116,8 @@ class SpectrumSlicer {
     ShiftedFactor<W> factor_;
     /// True if the last factorisation moved its shift away from the requested one.
     bool has_moved_ = false;
+    /// Shifts since the last one whose count has a bounded error.
+    int undecided_ = 0;
     /// The number of eigenvalues below each shift (0 at -infinity, all at infinity), and the error
     /// of its factorisation.
     std::map<double, std::int64_t> below_;

@@ -299,19 +299,19 @@ TEST(Plans, StreamsAreForAWideXOnly) {
     }
 }
 
-/// The cases of docs/results/2026-11-27_basis_products.md in which one panel was faster by more
+/// The cases of docs/results/2026-11-27_basis_products.md in which panels were faster by more
 /// than 3%, and some in which it was slower.
-TEST(Plans, OnePanelReadsSomeBasesOfFloatsFaster) {
+TEST(Plans, PanelsReadSomeBasesOfFloatsFaster) {
     for (const Dtype scalar : scalars) {
-        const bool one_panel = scalar == Dtype::s;
+        const bool panels = scalar == Dtype::s;
         for (const int n : {1, 2, 3, 4, 5, 8, 16}) {
-            EXPECT_EQ(prefers_streams(scalar, 130, n, false), !one_panel) << n;
+            EXPECT_EQ(prefers_streams(scalar, 130, n, false), !panels) << n;
         }
         for (const int n : {1, 2, 4, 16}) {
-            EXPECT_EQ(prefers_streams(scalar, 130, n, true), !one_panel) << n;
+            EXPECT_EQ(prefers_streams(scalar, 130, n, true), !panels) << n;
         }
         for (const int n : {2, 3, 4}) {
-            EXPECT_EQ(prefers_streams(scalar, 200, n, false), !one_panel) << n;
+            EXPECT_EQ(prefers_streams(scalar, 200, n, false), !panels) << n;
             EXPECT_TRUE(prefers_streams(scalar, 200, n, true)) << n;
         }
         EXPECT_TRUE(prefers_streams(scalar, 211, 2, false));
