@@ -316,9 +316,11 @@ class DenseSearch : public VerifiedSearch<T> {
     void refine_pairs() override {
         pairs_.clear();
         const BlockView<const T> x = std::as_const(vectors_).view();
+        pairs_.reserve(static_cast<std::size_t>(x.cols));
         for (int first = 0; first < x.cols; first += panel_width) {
             const int width = std::min(panel_width, x.cols - first);
             std::vector<double> values;
+            values.reserve(static_cast<std::size_t>(width));
             for (int j = 0; j < width; ++j) {
                 values.push_back(value(first + j));
             }

@@ -102,14 +102,14 @@ bool SpectrumSlicer<W>::factor_at(double sigma) {
         return fail("every factorisation near the shift " + number_text(sigma, 6) +
                     " meets a pivot of zero: pivoting would be needed");
     }
+    below_[factor_.sigma] = factor_.below;
+    error_[factor_.sigma] = factor_.error;
     undecided_ = std::isfinite(factor_.error) ? 0 : undecided_ + 1;
     if (pencil_.has_b() && undecided_ >= most_undecided) {
         return fail("no factorisation near " + std::to_string(undecided_) +
                     " shifts in a row decides how many eigenvalues lie below; perhaps " +
                     singular_pencil);
     }
-    below_[factor_.sigma] = factor_.below;
-    error_[factor_.sigma] = factor_.error;
     const double error = std::isfinite(factor_.error) ? factor_.error : 0;
     resolution_ =
         std::max(resolution_, growth_ * (error + 4 * slicing_unit * pencil_.scale(factor_.sigma)));
