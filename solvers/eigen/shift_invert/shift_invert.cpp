@@ -79,7 +79,7 @@ struct Facts {
     double norm_b = 1;
     double resolution = 0;
     double largest_move = 0;
-    std::array<char, 256> message{};
+    std::array<char, 512> message{};
 };
 
 template <class T>

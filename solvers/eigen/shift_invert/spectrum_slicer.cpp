@@ -6,6 +6,7 @@
 #include <complex>
 #include <limits>
 #include <numeric>
+#include <string>
 #include <utility>
 
 #include "blockvec/number_text.hpp"
@@ -67,6 +68,9 @@ template <class W>
 bool SpectrumSlicer<W>::fail(const std::string& message) {
     if (!stopped_ && message_.empty()) {
         message_ = message;
+        if (is_doubtful_ && pencil_.has_b()) {
+            message_ += std::string("; perhaps ") + singular_pencil;
+        }
     }
     return false;
 }
@@ -104,13 +108,14 @@ bool SpectrumSlicer<W>::factor_at(double sigma) {
     }
     below_[factor_.sigma] = factor_.below;
     error_[factor_.sigma] = factor_.error;
-    undecided_ = std::isfinite(factor_.error) ? 0 : undecided_ + 1;
-    if (pencil_.has_b() && undecided_ >= most_undecided) {
+    const bool decided = std::isfinite(factor_.error);
+    undecided_ = decided ? 0 : undecided_ + 1;
+    is_doubtful_ = is_doubtful_ || !decided;
+    if (undecided_ >= most_undecided && pencil_.has_b()) {
         return fail("no factorisation near " + std::to_string(undecided_) +
-                    " shifts in a row decides how many eigenvalues lie below; perhaps " +
-                    singular_pencil);
+                    " shifts in a row decides how many eigenvalues lie below");
     }
-    const double error = std::isfinite(factor_.error) ? factor_.error : 0;
+    const double error = decided ? factor_.error : 0;
     resolution_ =
         std::max(resolution_, growth_ * (error + 4 * slicing_unit * pencil_.scale(factor_.sigma)));
     return true;

@@ -118,6 +118,8 @@ class SpectrumSlicer {
     bool has_moved_ = false;
     /// Shifts since the last one whose count has a bounded error.
     int undecided_ = 0;
+    /// True if there was a shift without such a count.
+    bool is_doubtful_ = false;
     /// The number of eigenvalues below each shift (0 at -infinity, all at infinity), and the error
     /// of its factorisation.
     std::map<double, std::int64_t> below_;
