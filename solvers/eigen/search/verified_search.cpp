@@ -6,7 +6,6 @@
 #include <numeric>
 #include <utility>
 
-#include "blockvec/number_text.hpp"
 #include "blockvec/scalar_list.hpp"
 
 namespace quiver {
@@ -205,8 +204,7 @@ template <class T>
 std::string VerifiedSearch<T>::stopped() const {
     const std::string steps = std::to_string(iterations()) + " " + description_.unit;
     if (monitor_.late()) {
-        return "ended by the limit of " + number_text(options_.max_seconds, 4) + " s after " +
-               steps;
+        return "ended by the limit of time (max_seconds) after " + steps;
     }
     if (!interrupted() && !stopped_ && options_.max_iterations == 0) {
         return "stopped after " + steps + " (the last " +
