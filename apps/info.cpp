@@ -22,6 +22,7 @@
 #include "blockvec/device.hpp"
 #include "blockvec/processor.hpp"
 #include "kernels/rank_links.hpp"
+#include "solvers/eigen/dense_eigen.hpp"
 #include "solvers/eigen/shift_invert.hpp"
 
 namespace quiver::apps {
@@ -131,6 +132,11 @@ int show_devices(const Comm& comm) {
                             cudss.empty() ? "not found: shift-invert factorises on the host; set "
                                             "QUIVER_CUDSS to the file libcudss.so.1"
                                           : cudss + ", for shift-invert on a GPU");
+        const std::string cusolver = cusolver_version();
+        text += fmt::format("cuSOLVER    {}\n",
+                            cusolver.empty() ? "not found: LAPACK computes all dense solves; set "
+                                               "QUIVER_CUSOLVER to the file libcusolver.so.12"
+                                             : cusolver + ", for large dense solves on a GPU");
         text += describe_gpus() + links;
         text += "environment (read by quiver and its libraries)\n";
         for (const char* name :

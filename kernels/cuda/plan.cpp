@@ -44,8 +44,9 @@ int streamed_width(Dtype scalar, int n) {
 /// slab in every measured plan.
 constexpr int streamed_step = 64;
 
-/// True for m columns of X and n of Y in single precision if the other kernels read X faster: an
-/// even m that fits one panel, or two with few columns of Y.
+/// True for m columns of X and n of Y in single precision if the kernels of tsmm.cuh are faster
+/// than the streamed ones: an even m and few columns of Y. The rule fits the measured cases of
+/// docs/results/2026-11-27_basis_products.md.
 bool panels_read_faster(int m, int n, bool adds) {
     constexpr int widest = 256;
     constexpr int much_padded = 160;  // streams read 192 columns instead of 129 to 160

@@ -34,7 +34,8 @@ struct Machine {
 
 /// True for a product Y = X C that streamed kernels compute faster than others: a wide X times few
 /// columns, or complex double blocks that are too wide for one panel of the other kernels. `adds`:
-/// the product is added to Y. Measured on an H100 (docs/notes/kernels.md).
+/// the product is added to Y. Measured on an H100 (docs/notes/kernels.md,
+/// docs/results/2026-11-27_basis_products.md).
 bool prefers_streams(Dtype scalar, int m, int n, bool adds);
 /// The most columns of Y in one launch of a streamed kernel.
 inline constexpr int widest_streamed_panel = 80;

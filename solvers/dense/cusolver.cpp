@@ -3,10 +3,12 @@
 
 #include <complex>
 #include <cstdlib>
+#include <utility>
 
 #include "blockvec/device.hpp"
 #include "blockvec/error.hpp"
 #include "blockvec/scalar.hpp"
+#include "solvers/eigen/dense_eigen.hpp"
 
 namespace quiver {
 namespace {
@@ -18,42 +20,65 @@ void require_cusolver(int status, const char* what) {
     }
 }
 
+/// The file that QUIVER_CUSOLVER names, nothing for `none`, or without this variable the file of
+/// each known version.
+std::vector<std::string> files_to_try() {
+    const char* const chosen = std::getenv("QUIVER_CUSOLVER");
+    if (chosen == nullptr || *chosen == '\0') {
+        return {"libcusolver.so.12", "libcusolver.so.11"};
+    }
+    return chosen == std::string("none") ? std::vector<std::string>()
+                                         : std::vector<std::string>{chosen};
+}
+
 }  // namespace
 
 Cusolver::Cusolver(Context& ctx) {
     if (ctx.place() != Place::device) {
+        why_none_ = "the vectors are in host memory";
         return;
     }
-    const char* const chosen = std::getenv("QUIVER_CUSOLVER");
-    if (chosen != nullptr && *chosen != '\0') {
-        if (std::string(chosen) != "none") {
-            open(ctx, chosen);
-        }
-        return;
+    const std::vector<std::string> files = files_to_try();
+    if (files.empty()) {
+        why_none_ = "QUIVER_CUSOLVER is none";
     }
-    for (const char* file : {"libcusolver.so.12", "libcusolver.so.11"}) {
+    for (const std::string& file : files) {
         try {
             open(ctx, file);
             return;
-        } catch (const Error&) {  // LAPACK takes its place
+        } catch (const Error& error) {
+            if (files.size() == 1) {
+                throw;
+            }
+            why_none_ = error.what();  // LAPACK takes its place
         }
     }
 }
 
 void Cusolver::open(Context& ctx, const std::string& file) {
     library_.emplace(file);
-    require_cusolver(library_->create(&handle_), "cusolverDnCreate");
-    require_cusolver(library_->set_stream(handle_, ctx.stream()), "cusolverDnSetStream");
-    require_cusolver(library_->create_parameters(&parameters_), "cusolverDnCreateParams");
+    try {
+        require_cusolver(library_->create(&handle_), "cusolverDnCreate");
+        require_cusolver(library_->set_stream(handle_, ctx.stream()), "cusolverDnSetStream");
+        require_cusolver(library_->create_parameters(&parameters_), "cusolverDnCreateParams");
+    } catch (const Error&) {
+        close();
+        throw;
+    }
+    why_none_.clear();
+}
+
+void Cusolver::close() {
+    if (parameters_ != nullptr) {
+        static_cast<void>(library_->destroy_parameters(std::exchange(parameters_, nullptr)));
+    }
+    if (handle_ != nullptr) {
+        static_cast<void>(library_->destroy(std::exchange(handle_, nullptr)));
+    }
 }
 
 Cusolver::~Cusolver() {
-    if (parameters_ != nullptr) {
-        static_cast<void>(library_->destroy_parameters(parameters_));
-    }
-    if (handle_ != nullptr) {
-        static_cast<void>(library_->destroy(handle_));
-    }
+    close();
 }
 
 template <class W>
@@ -90,6 +115,26 @@ int Cusolver::eigen(Context& ctx, SmallMatrix<W>& a, std::vector<double>& values
     device::copy(&code, info, sizeof(code), ctx.stream());
     ctx.synchronize();
     return code;
+}
+
+std::string cusolver_version() {
+    for (const std::string& file : files_to_try()) {
+        try {
+            const SharedLibrary library(file);
+            const auto get_property = library.find<int(int, int*)>("cusolverGetProperty");
+            int numbers[3] = {0, 0, 0};
+            bool known = true;
+            for (int i = 0; i < 3; ++i) {
+                known = known && get_property(i, &numbers[i]) == 0;
+            }
+            if (known) {
+                return std::to_string(numbers[0]) + "." + std::to_string(numbers[1]) + "." +
+                       std::to_string(numbers[2]);
+            }
+        } catch (const UnsupportedError&) {  // another file may exist
+        }
+    }
+    return "";
 }
 
 template int Cusolver::eigen(Context&, SmallMatrix<double>&, std::vector<double>&) const;

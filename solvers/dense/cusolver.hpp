@@ -50,8 +50,8 @@ struct CusolverLibrary {
 };
 
 /// The cuSOLVER of this process, and its handle for the Context's GPU and stream; a service of the
-/// Context. The loader's path is searched for libcusolver.so.12 and libcusolver.so.11, or
-/// QUIVER_CUSOLVER names the file (`none`: no cuSOLVER).
+/// Context. On the host no library is opened. The loader's path is searched for libcusolver.so.12
+/// and libcusolver.so.11, or QUIVER_CUSOLVER names the file (`none`: no cuSOLVER).
 class Cusolver {
   public:
     /// Throws the UnsupportedError or DeviceError that prevents the use of a file that
@@ -62,19 +62,23 @@ class Cusolver {
     ~Cusolver();
 
     bool is_available() const { return parameters_ != nullptr; }
+    /// The reason why no library is available, or an empty string.
+    const std::string& why_none() const { return why_none_; }
     /// values <- the eigenvalues of the Hermitian matrix A, ascending; row j of A <- the conjugate
-    /// of their eigenvector j, of length 1. Returns 0, or a code if the computation fails. W is
-    /// double or std::complex<double>; all entries of A are used. Requires is_available(). Throws
-    /// DeviceError and MemoryError. O(n^3); device memory for about 3 n^2 entries.
+    /// of the eigenvector of values[j], of length 1. Returns 0, or cuSOLVER's code of a failure. W
+    /// is double or std::complex<double>. Requires is_available(). Throws DeviceError and
+    /// MemoryError. O(n^3); device memory for about 3 n^2 entries.
     template <class W>
     int eigen(Context& ctx, SmallMatrix<W>& a, std::vector<double>& values) const;
 
   private:
     void open(Context& ctx, const std::string& file);
+    void close();
 
     std::optional<CusolverLibrary> library_;
     void* handle_ = nullptr;
     void* parameters_ = nullptr;
+    std::string why_none_;
 };
 
 }  // namespace quiver

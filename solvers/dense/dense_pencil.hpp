@@ -18,18 +18,22 @@ namespace quiver {
 template <class W>
 class DensePencil {
   public:
-    /// Takes n x n matrices; an empty B means B = I. Computes with LAPACK, or with Eigen if there
-    /// is none. From least_device_order rows on, a Context with a GPU and both LAPACK and cuSOLVER
-    /// lets cuSOLVER compute the eigenpairs.
+    /// Takes n x n matrices; an empty B means B = I. LAPACK computes, or Eigen if there is no
+    /// LAPACK. If uses_cusolver(), cuSOLVER computes the eigenpairs of the reduced matrix; LAPACK
+    /// still reduces by B. Throws the errors of Lapack and Cusolver.
     DensePencil(Context& ctx, SmallMatrix<W> a, SmallMatrix<W> b);
 
+    /// Matrices with fewer rows than this stay on the host.
     static constexpr int least_device_order = 2048;
-    /// True if cuSOLVER computes the eigenpairs of n x n matrices. Opens the library.
+    /// True if cuSOLVER computes the eigenpairs of n x n matrices: n is at least
+    /// least_device_order, the Context has a GPU, and LAPACK and cuSOLVER are found. Opens the
+    /// libraries. Throws their errors.
     static bool uses_cusolver(Context& ctx, std::int64_t n);
 
     /// Computes all eigenvalues except those of constrained dimensions. The columns of
     /// `constraints`, n x c, must be linearly independent. Returns false if B is not positive
-    /// definite. Throws NumericalError if the iteration of an eigensolver fails.
+    /// definite. Throws NumericalError if the iteration of an eigensolver fails, and the errors of
+    /// Cusolver::eigen().
     bool solve(const SmallMatrix<W>& constraints);
     /// All eigenvalues, ascending, without the constrained dimensions.
     const std::vector<double>& values() const { return values_; }
@@ -47,8 +51,8 @@ class DensePencil {
     const LapackRoutines<W>* lapack_;
     /// Null if the host computes the eigenpairs.
     const Cusolver* cusolver_ = nullptr;
-    /// The reduced matrix, then the reflectors of its tridiagonal form; on a GPU the conjugates of
-    /// the eigenvectors, in rows.
+    /// The reduced matrix, then the reflectors of its tridiagonal form or, by cuSOLVER, the
+    /// conjugates of its eigenvectors in the rows.
     SmallMatrix<W> a_;
     /// B, then R of B = R^H R in its upper triangle (R^-1 if Eigen computes).
     SmallMatrix<W> b_;

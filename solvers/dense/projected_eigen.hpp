@@ -9,9 +9,9 @@
 namespace quiver {
 
 /// hermitian_eigen(h) of an H that is equal on all ranks, with the same bits on all ranks. From 256
-/// rows on, rank 0 computes the pairs in double precision and broadcasts them (see DensePencil;
-/// LAPACK takes a third of the time of Eigen for 1331 rows on one core).
-/// Collective; throws NumericalError if that computation fails. O(n^3).
+/// rows on, rank 0 computes the pairs in double precision by DensePencil and broadcasts them
+/// (LAPACK takes a third of the time of Eigen for 1331 rows on one core). Throws the errors of
+/// DensePencil. Collective. O(n^3).
 template <Scalar T>
 HermitianEigen<T> projected_eigen(Context& ctx, const SmallMatrix<T>& h);
 

@@ -2,6 +2,8 @@
 // Dense solve: all eigenvalues of a small Hermitian problem, and the wanted eigenvectors.
 #pragma once
 
+#include <string>
+
 #include "blockvec/context.hpp"
 #include "solvers/eigen/eigen_options.hpp"
 #include "solvers/eigen/eigen_problem.hpp"
@@ -16,8 +18,7 @@ namespace quiver {
 /// products with the columns of the identity. Rank 0 scales A and B to entries near 1, reduces the
 /// pencil by the Cholesky factor of B, and computes all eigenvalues in double precision:
 /// tridiagonal form, divide and conquer, the eigenvectors of the wanted pairs. The other ranks
-/// receive these numbers, so that all ranks have the same bits. With a Context on a device, rank 0
-/// also computes on the host.
+/// receive these numbers, so that all ranks have the same bits.
 ///
 /// Multiplicity::verified rests on the whole spectrum instead of a search: the computed eigenvalues
 /// are those of a matrix that differs from A by a modest multiple of the round-off of ||A||, and
@@ -26,17 +27,23 @@ namespace quiver {
 /// options.block and options.max_basis are ignored; more than 40,000 rows are an InputError, and so
 /// is a checkpoint, because there is no state to save. The callback can end the solve only before
 /// the arithmetic begins. Throws the errors of check_problem() and check_options(), IndefiniteError
-/// for a B that is not positive definite, NumericalError if a product holds NaN or infinity.
-/// Collective.
+/// for a B that is not positive definite, NumericalError if a product holds NaN or infinity or if A
+/// and B have a common null vector (to rounding); on a GPU, from 2048 rows on, the errors of
+/// cuSOLVER. Collective.
 ///
 /// Cost: about 4 n^3 flops on rank 0 (14 n^3 for complex scalars), and 2 n^2 k for the vectors, by
 /// LAPACK with the Context's threads; n products for each matrix that is not gathered from its
 /// entries. Memory of rank 0: 3 n^2 + 2 n k numbers. LAPACK is loaded at run time (OpenBLAS, else
 /// liblapack; the variable QUIVER_LAPACK names another file, or `none`); without it Eigen computes,
-/// in about four times the time for 1000 rows. Source: Cuppen, Numer. Math. 36 (1981) 177; LAPACK
-/// xSYTRD, xSTEDC, xORMTR, xSYGST.
+/// in about four times the time for 1000 rows. On a GPU with LAPACK and cuSOLVER, cuSOLVER computes
+/// the eigenpairs of 2048 and more rows (QUIVER_CUSOLVER names its file, or `none`). Source:
+/// Cuppen, Numer. Math. 36 (1981) 177; LAPACK xSYTRD, xSTEDC, xORMTR, xSYGST.
 template <class T>
 EigenResult<T> dense_eigen(Context& ctx, const EigenProblem<T>& problem,
                            const EigenOptions& options);
+
+/// The version of the cuSOLVER that QUIVER_CUSOLVER names or, without this variable, the loader
+/// finds; an empty string if there is none. Loads the library.
+std::string cusolver_version();
 
 }  // namespace quiver

@@ -15,8 +15,10 @@ class ProtectedMatrix;
 
 /// The end of a message: A v and B v vanish to rounding for some v.
 inline constexpr const char* singular_pencil =
-    "A and B have a common null vector, so that every number is an eigenvalue; add v v^H to B for "
-    "each such vector v, which then gets the eigenvalue 0";
+    "A and B have a common null vector v, so that every number is an eigenvalue; add a positive "
+    "number to a diagonal entry of B at which v is not 0 (one entry for each such v), so that v "
+    "has "
+    "the eigenvalue 0";
 
 /// A x = lambda B x with Hermitian A. All operators must have the same row map and outlive the
 /// solve; all blocks must be in the Context's place.

@@ -2,6 +2,7 @@
 #include "solvers/eigen/eigensolver.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -89,7 +90,7 @@ constexpr std::int64_t patient_steps = 500;
 constexpr std::int64_t patient_steps_per_pair = 3;
 constexpr std::int64_t patient_sweeps = 20;
 /// The same where cuDSS factorises more than most_ldlt_rows rows: its analysis on the host takes as
-/// long as some 3000 steps on the GPU.
+/// long as thousands of steps on the GPU.
 constexpr std::int64_t patient_gpu_steps = 5000;
 constexpr std::int64_t patient_gpu_sweeps = 60;
 /// An iteration continues if a direct solve takes more than this many times the work that the
@@ -104,17 +105,21 @@ constexpr double cheap_products = 5e9;
 constexpr std::int64_t crowded_rows = 20000;
 constexpr int crowding_steps = 60;
 constexpr double crowded_products = 3e8;
-/// With more rows than this the forecast of a factorisation itself takes seconds (by cuDSS: one).
+/// With more rows than this the forecast of a factorisation itself takes seconds.
 constexpr std::int64_t most_forecast_rows = 200000;
+/// With more rows than this the forecast by cuDSS takes more than about a second.
 constexpr std::int64_t most_gpu_forecast_rows = 100000;
 /// Multiply-adds of a sparse factorisation that take as long as a dense solve, divided by n^3.
 constexpr double dense_products = 0.2;
+/// How many times as fast cuSOLVER is for 4,000 and more rows
+/// (docs/results/2026-11-27_direct_gpu.md: 0.5 s for 4,096 rows on an H100).
+constexpr double cusolver_speed = 20;
 /// Multiply-adds besides a product (orthogonalisation and other steps) per row of a column.
 constexpr double products_per_row = 12;
 /// Multiply-adds that an iteration makes in the time of one multiply-add of SparseLdlt: 0.14 to
 /// 0.21 ns were measured against 0.8 ns.
 constexpr double iteration_speed = 4;
-/// The same for an iteration on a GPU.
+/// The same for an iteration on a GPU; used only where needs_cudss is true.
 constexpr double gpu_iteration_speed = 120;
 /// Where cuSOLVER computes, dense solves may have this many times as many rows.
 constexpr std::int64_t more_gpu_rows = 2;
@@ -131,12 +136,16 @@ struct DirectLimits {
     std::int64_t interior = 0;
     std::int64_t many = 0;
     bool can_factorise = false;
-    /// True if that needs cuDSS, because there are more than most_ldlt_rows rows on a GPU.
-    bool factorises_on_gpu = false;
+    /// True if a dense solve uses cuSOLVER; known only where wants_many_rows().
+    bool uses_cusolver = false;
+    /// True if a factorisation is possible by cuDSS only: more than most_ldlt_rows rows on a GPU.
+    bool needs_cudss = false;
 
     double dense_work(std::int64_t most) const {
         const auto n = static_cast<double>(rows);
-        return rows <= most ? dense_products * n * n * n : std::numeric_limits<double>::infinity();
+        const double speed = uses_cusolver ? cusolver_speed : 1;
+        return rows <= most ? dense_products * n * n * n / speed
+                            : std::numeric_limits<double>::infinity();
     }
 };
 
@@ -145,7 +154,7 @@ bool is_interior(const EigenOptions& options) {
            options.which == Which::smallest_magnitude;
 }
 
-/// True if a dense solve with more rows than on the host may be worth while.
+/// True if cuSOLVER may make a dense solve worth while; other problems do not open the library.
 bool wants_many_rows(std::int64_t rows, const EigenOptions& options) {
     return rows > dense_rows_interior && rows <= more_gpu_rows * dense_rows_many &&
            (is_interior(options) || large_part * options.k >= rows);
@@ -165,30 +174,29 @@ DirectLimits direct_limits(Context& ctx, const EigenProblem<T>& problem,
     limits.is_stored = is_stored(&problem.a) && is_stored(problem.b);
     limits.is_dense = limits.is_stored && (is_dense(&problem.a) || is_dense(problem.b));
     limits.can_factorise = can_factorise(ctx, problem);
-    limits.factorises_on_gpu = limits.can_factorise && limits.rows > most_ldlt_rows &&
-                               factor_library(ctx, limits.rows) == FactorLibrary::cudss;
+    limits.needs_cudss = limits.can_factorise && limits.rows > most_ldlt_rows &&
+                         factor_library(ctx, limits.rows) == FactorLibrary::cudss;
     if (problem.checkpoint == nullptr && problem.protection == nullptr) {
-        std::int64_t factor = 1;
-        std::int64_t more = 1;
+        std::array<bool, 2> found{};  // LAPACK, cuSOLVER
         ctx.comm().agree([&] {
             if (ctx.comm().rank() == 0) {
-                factor = ctx.service<Lapack>().is_available() ? 2 : 1;
-                more = limits.is_stored && wants_many_rows(limits.rows, options) &&
-                               DensePencil<double>::uses_cusolver(ctx, limits.rows)
-                           ? more_gpu_rows
-                           : 1;
+                found = {ctx.service<Lapack>().is_available(),
+                         limits.is_stored && wants_many_rows(limits.rows, options) &&
+                             DensePencil<double>::uses_cusolver(ctx, limits.rows)};
             }
         });
-        ctx.comm().broadcast(&factor, sizeof(factor), 0);
-        ctx.comm().broadcast(&more, sizeof(more), 0);
+        ctx.comm().broadcast(found.data(), sizeof(found), 0);
+        const auto [has_lapack, has_cusolver] = found;
+        limits.uses_cusolver = has_cusolver;
+        const std::int64_t half = has_lapack ? 1 : 2;
+        const std::int64_t more = has_cusolver ? more_gpu_rows : 1;
         const bool iterates_unaided =
             problem.inverse == nullptr && problem.preconditioner == nullptr;
-        limits.dense = factor *
-                       (!limits.is_stored                     ? dense_rows_by_products
+        limits.dense = (!limits.is_stored                     ? dense_rows_by_products
                         : limits.is_dense && iterates_unaided ? dense_rows_interior
                                                               : dense_rows) /
-                       2;
-        limits.interior = limits.is_stored ? more * factor * dense_rows_interior / 2 : 0;
+                       half;
+        limits.interior = limits.is_stored ? more * dense_rows_interior / half : 0;
         limits.many = limits.is_stored ? more * dense_rows_many : 0;
     }
     return limits;
@@ -573,8 +581,7 @@ class AutomaticSolve {
         }
         const double direct = std::min(dense, factorised);
         const Method iteration = result_.method;
-        if (const double spent = work_so_far(limits.factorises_on_gpu);
-            direct > patient_work * spent) {
+        if (const double spent = work_so_far(limits.needs_cudss); direct > patient_work * spent) {
             const auto done = static_cast<double>(result_.iterations);
             const auto most = static_cast<double>(options_.max_iterations);
             // 0: no limit of their number.
@@ -638,8 +645,8 @@ MethodChoice choose_method(Context& ctx, const EigenProblem<T>& problem,
     MethodChoice direct = choose_dense(limits, options);
     const bool interior = is_interior(options) && problem.inverse == nullptr;
     if (direct.method == Method::automatic && interior &&
-        ((limits.can_factorise && limits.rows <= (limits.factorises_on_gpu ? most_gpu_forecast_rows
-                                                                           : most_forecast_rows)) ||
+        ((limits.can_factorise &&
+          limits.rows <= (limits.needs_cudss ? most_gpu_forecast_rows : most_forecast_rows)) ||
          limits.rows <= limits.interior)) {
         direct = choose_interior(ctx, problem, options, limits);
     } else if (direct.method == Method::automatic) {
@@ -653,7 +660,7 @@ MethodChoice choose_method(Context& ctx, const EigenProblem<T>& problem,
         iteration.reason += "; " + direct.reason;
     }
     if (limits.can_factorise) {
-        const bool on_gpu = limits.factorises_on_gpu;
+        const bool on_gpu = limits.needs_cudss;
         iteration.hand_over_after = iteration.method == Method::filter
                                         ? (on_gpu ? patient_gpu_sweeps : patient_sweeps)
                                         : std::max(on_gpu ? patient_gpu_steps : patient_steps,

@@ -19,15 +19,16 @@ struct MethodChoice {
     std::int64_t hand_over_after = 0;
 };
 
-/// Resolves Method::automatic; any other method is returned unchanged. Collective.
+/// Resolves Method::automatic; any other method is returned unchanged. Throws UnsupportedError or
+/// DeviceError if QUIVER_CUSOLVER or QUIVER_CUDSS names a file that cannot be used. Collective.
 ///
 /// A dense solve is chosen by sizes alone where it takes less time than an iteration for a problem
 /// that is not easy: up to 1,024 rows; up to 512 rows of an operator without stored entries, which
 /// is gathered by products; up to 3,000 rows if A or B is a DenseOperator (and the other operator
 /// dense or sparse), without an inverse or a preconditioner; up to 4,096 rows of stored matrices if
 /// k, or the number of eigenvalues in a window, is at least an eighth of the rows. Without LAPACK
-/// all limits of dense solves except 4,096 are halved; on a GPU with cuSOLVER those of stored
-/// matrices for interior eigenvalues and for large k are doubled.
+/// all limits of dense solves except 4,096 are halved. On a GPU with LAPACK and cuSOLVER the limits
+/// of stored matrices are doubled for interior eigenvalues (3,000) and for large k (4,096).
 ///
 /// For a window or a target, without an inverse, with stored entries and at most 50,000 rows (on
 /// the host with MUMPS 200,000, on a GPU with cuDSS 100,000), the symbolic analysis of A - sigma B
@@ -37,15 +38,16 @@ struct MethodChoice {
 ///
 /// Other problems begin with the method that is fastest for easy problems. With stored entries and
 /// at most 50,000 rows (on the host with MUMPS, on a GPU with cuDSS: as many as rank 0 can gather)
-/// this method hands over the pairs that it has found after max(500, 3 k) iterations (20 sweeps of
-/// a filter; on a GPU with more than 50,000 rows 5,000 and 60). If a direct solve is predicted to
-/// take more than 16 times as long as the method has taken, the method first continues for as long
-/// as the direct solve, up to half of max_iterations. Then shift_invert() follows, or up to 3,000
-/// rows a dense solve if that is cheaper or shift_invert() does not converge. shift_invert() also
-/// follows a method that refuses B as not positive definite, and a dense solve with B whose
-/// residuals stay above the tolerance, because B may be singular to rounding. Problems with a
-/// checkpoint or protection never get a direct method. Problems with constraints never get
-/// shift_invert(); up to 3,000 rows a dense solve follows n^2 / 1000 iterations.
+/// this method hands over the pairs that it has found after max(500, 3 k) iterations, a filter
+/// after 20 sweeps; on a GPU with more than 50,000 rows after max(5,000, 3 k) iterations or 60
+/// sweeps. If a direct solve is predicted to take more than 16 times as long as the method has
+/// taken, the method first continues for as long as the direct solve, up to half of max_iterations.
+/// Then shift_invert() follows, or up to 3,000 rows a dense solve if that is cheaper or
+/// shift_invert() does not converge. shift_invert() also follows a method that refuses B as not
+/// positive definite, and a dense solve with B whose residuals stay above the tolerance, because B
+/// may be singular to rounding. Problems with a checkpoint or protection never get a direct method.
+/// Problems with constraints never get shift_invert(); up to 3,000 rows a dense solve follows n^2 /
+/// 1000 iterations.
 template <class T>
 MethodChoice choose_method(Context& ctx, const EigenProblem<T>& problem,
                            const EigenOptions& options);

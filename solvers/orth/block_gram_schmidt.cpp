@@ -14,15 +14,16 @@
 namespace quiver {
 namespace {
 
-/// `target`(row, first column) <- `part`.
+/// Copies `part` to the entries of `target` from (row, column) on.
 template <class T>
-void place(SmallMatrix<T>& target, int row, int column, const SmallMatrix<T>& part) {
+void copy_into(SmallMatrix<T>& target, int row, int column, const SmallMatrix<T>& part) {
     for (int i = 0; i < part.rows(); ++i) {
         std::copy_n(&part(i, 0), part.cols(), &target(row + i, column));
     }
 }
 
-/// Orthonormalises panels of W one after the other, each against V and the panels before it.
+/// W_in = V h + Q r by panels of W, each orthonormalised against V and the panels before it. For a
+/// method that reveals the rank. Missing directions are dropped.
 template <class T>
 OrthResult<T> orthonormalise_panels(Context& ctx, OrthTask<T> task) {
     const BlockView<T> w = task.w;
@@ -43,15 +44,16 @@ OrthResult<T> orthonormalise_panels(Context& ctx, OrthTask<T> task) {
         }
         Orthonormaliser<T> panel(ctx, task);
         const OrthResult<T> part = panel.run();
-        place(result.h, 0, first, part.h);
-        place(r, 0, first, panel.on_q());
-        place(r, first, first, part.r);
+        copy_into(result.h, 0, first, part.h);
+        copy_into(r, 0, first, panel.on_q());
+        copy_into(r, first, first, part.r);
         result.passes = std::max(result.passes, part.passes);
         result.used_svqb = result.used_svqb || part.used_svqb;
         for (int j = 0; j < part.columns; ++j) {
             found.push_back(first + j);
         }
-        // Later panels are projected against zero columns in the place of missing directions.
+        // Zero columns in the place of missing directions do not change the projections of later
+        // panels.
         const int missing = width - part.columns;
         fill(ctx, T(0), w.columns(first + part.columns, missing));
         if (with_b) {

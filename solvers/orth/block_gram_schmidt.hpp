@@ -82,7 +82,8 @@ struct OrthResult {
     /// Number of columns of Q that, together with V, span the columns of W_in: the numerical rank
     /// of (I - V V^H) W_in.
     int rank = 0;
-    /// Sweeps over the block, usually 2; each makes two all-reduces (one if V has no columns).
+    /// Sweeps over the block, usually 2; each makes two all-reduces (one if V has no columns). Of
+    /// several panels the most that one took.
     int passes = 0;
     /// True if SVQB was used, by `robust` because Cholesky-QR was unsafe.
     bool used_svqb = false;
@@ -107,9 +108,9 @@ struct OrthResult {
 ///
 /// Throws NumericalError naming the columns if W holds NaN or infinity, ShapeError if TSQR would
 /// make more columns than there are rows. Cost of the usual two passes: 4 reads of V, 2 x (1 + 2 +
-/// 2) passes over W, 8 rows (p w + w w) flops, 4 all-reduces. Sources: Stewart, SIAM J. Sci.
-/// Comput. 31 (2008) 761 (block Gram-Schmidt); Stathopoulos and Wu, SIAM J. Sci. Comput. 23 (2002)
-/// 2165 (SVQB).
+/// 2) passes over W, 8 rows (p w + w w) flops, 4 all-reduces; the same for each panel, where the
+/// panels before it count as V. Sources: Stewart, SIAM J. Sci. Comput. 31 (2008) 761 (block
+/// Gram-Schmidt); Stathopoulos and Wu, SIAM J. Sci. Comput. 23 (2002) 2165 (SVQB).
 template <class T>
 OrthResult<T> block_gram_schmidt(Context& ctx, const RowMap& map, BlockView<const T> v,
                                  BlockView<T> w, const OrthOptions& options = {});

@@ -36,15 +36,15 @@ struct OrthTask {
     OrthMethod method = OrthMethod::robust;
     Projection projection = Projection::classical_twice;
     int panel = 1;
-    /// The number of W's first column in messages.
+    /// The number that messages give to W's first column.
     int first_column = 0;
     /// this_rank: only this rank's rows count, as if there were no other ranks; errors are then not
     /// collective.
     Reduce reduce = Reduce::all_ranks;
 };
 
-/// The widest block that is orthonormalised at once; beyond it the small matrices on the host would
-/// take longer than the products of blocks.
+/// The widest panel of block_gram_schmidt() and of complete(). In wider ones the small matrices on
+/// the host would take longer than the products of blocks.
 inline constexpr int widest_orth_panel = 256;
 
 /// Orthonormalises one block; missing directions are dropped if the method reveals the rank.

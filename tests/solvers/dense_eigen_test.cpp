@@ -485,8 +485,8 @@ TYPED_TEST(DenseEigenTest, ProjectedMatricesOfEveryOrder) {
 
 /// The Cholesky factor of B exists, but the last unit vector is a null vector of A and B to
 /// rounding.
-TEST(DenseEigen, ACommonNullVectorIsRefused) {
-    Context ctx = test::make_context();
+TYPED_TEST(DenseEigenTest, ACommonNullVectorIsRefused) {
+    using T = TypeParam;
     std::vector<double> of_a(30);
     std::vector<double> of_b(30, 1.0);
     for (std::size_t i = 0; i < of_a.size(); ++i) {
@@ -495,15 +495,15 @@ TEST(DenseEigen, ACommonNullVectorIsRefused) {
     of_b.back() = 1e-17;
     for (const double last : {1.0, 1e-16}) {
         of_a.back() = last;
-        SparseMatrix<double> a = test::diagonal<double>(ctx, of_a);
-        SparseMatrix<double> b = test::diagonal<double>(ctx, of_b);
-        const EigenProblem<double> problem{a, &b};
+        SparseMatrix<T> a = test::diagonal<T>(this->ctx, of_a);
+        SparseMatrix<T> b = test::diagonal<T>(this->ctx, of_b);
+        const EigenProblem<T> problem{a, &b};
         if (last == 1.0) {  // an eigenvalue of 1e17
-            EXPECT_TRUE(eigensolve(ctx, problem, dense(Which::smallest, 29)).converged);
+            EXPECT_TRUE(eigensolve(this->ctx, problem, dense(Which::smallest, 29)).converged);
             continue;
         }
         try {
-            eigensolve(ctx, problem, dense(Which::largest, 30));
+            eigensolve(this->ctx, problem, dense(Which::largest, 30));
             FAIL() << "every number is an eigenvalue";
         } catch (const NumericalError& error) {
             EXPECT_NE(std::string(error.what()).find("common null vector"), std::string::npos)

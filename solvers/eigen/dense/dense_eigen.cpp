@@ -337,32 +337,37 @@ class DenseSearch : public VerifiedSearch<T> {
         }
     }
 
-    /// Throws if A x and B x vanish to rounding for a column of X (x^H B x = 1): the Cholesky
-    /// factor of a B that is singular to rounding makes an arbitrary eigenvalue of such a vector.
+    /// Throws NumericalError if A x and B x vanish to rounding of doubles for a column x of X,
+    /// where x^H B x = 1: if B is singular to rounding, its Cholesky factor gives such a vector an
+    /// arbitrary eigenvalue. Collective. Cost: the norms of X; one product with A and B if x^H B x
+    /// is below rounding for a column.
     void require_regular_pencil(BlockView<const T> x) {
-        std::vector<real_t<T>> length(static_cast<std::size_t>(x.cols));
-        norms(this->ctx(), x, std::span<real_t<T>>(length));
-        constexpr double rounding = 16 * std::numeric_limits<double>::epsilon();
-        const auto quotient = [&](std::size_t j) {
-            return 1 / (static_cast<double>(length[j]) * static_cast<double>(length[j]));
+        constexpr double units = 16;
+        std::vector<real_t<T>> lengths(static_cast<std::size_t>(x.cols));
+        norms(this->ctx(), x, std::span<real_t<T>>(lengths));
+        const auto quotient = [&](std::size_t j) {  // x^H B x / x^H x
+            return 1 / (static_cast<double>(lengths[j]) * static_cast<double>(lengths[j]));
         };
         std::vector<std::size_t> suspects;
-        for (std::size_t j = 0; j < length.size(); ++j) {
-            if (quotient(j) <= rounding * norm_b_) {
+        for (std::size_t j = 0; j < lengths.size(); ++j) {
+            if (quotient(j) <= units * std::numeric_limits<double>::epsilon() * norm_b_) {
                 suspects.push_back(j);
             }
         }
         if (suspects.empty()) {
             return;
         }
-        const std::vector<double> image = scaled_residuals(
-            this->ctx(), Method::dense, this->problem(), x, std::vector<double>(length.size(), 0.0),
-            {exponent_a_, exponent_b_}, std::as_const(normals_).view());
+        const std::vector<double> images =
+            scaled_residuals(this->ctx(), Method::dense, this->problem(), x,
+                             std::vector<double>(lengths.size(), 0.0), {exponent_a_, exponent_b_},
+                             std::as_const(normals_).view());
+        applications_ += x.cols;
         for (const std::size_t j : suspects) {
-            if (image[j] <= rounding * norm_) {
-                NumericalError error("dense: for a vector x ||A x|| = " + number_text(image[j], 2) +
-                                     " ||x|| and x^H B x = " + number_text(quotient(j), 2) +
-                                     " ||x||^2: " + singular_pencil);
+            if (images[j] <= units * static_cast<double>(epsilon_v<T>) * norm_) {
+                NumericalError error(
+                    "dense: for a vector x ||A x|| = " + number_text(images[j], 2) +
+                    " ||x|| and x^H B x = " + number_text(quotient(j), 2) +
+                    " ||x||^2: " + singular_pencil);
                 error.set_collective();
                 throw error;
             }

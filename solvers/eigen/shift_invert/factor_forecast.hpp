@@ -16,8 +16,8 @@ namespace quiver {
 /// The library that factorises A - sigma B.
 enum class FactorLibrary : int { ldlt, mumps, cudss };
 
-/// The library that shift_invert() uses for this number of rows: cuDSS on a GPU for many rows, else
-/// MUMPS, else SparseLdlt. Throws the errors of Cudss. Collective.
+/// The library that shift_invert() uses for this number of rows: cuDSS on a GPU from 20,000 rows
+/// on, else MUMPS, else SparseLdlt. Throws the errors of Cudss. Collective.
 FactorLibrary factor_library(Context& ctx, std::int64_t rows);
 
 /// The prediction of the library that will factorise, from the pattern of A and B; the same on all
@@ -28,15 +28,15 @@ struct FactorForecast {
     /// Entries of L; if the factors of SparseLdlt do not fit, a lower bound.
     std::int64_t entries = 0;
     /// Costs in multiply-adds of SparseLdlt (some 0.8 ns each): the multiply-adds of one
-    /// factorisation; the analysis before the first factorisation; the rest of one factorisation; a
-    /// solve with one column.
+    /// factorisation (estimated for cuDSS); the analysis before the first factorisation; the rest
+    /// of one factorisation; a solve with one column.
     double products = 0;
     double analysis_products = 0;
     double overhead_products = 0;
     double column_products = 0;
     /// Bytes of the factors and of one vector, and the most bytes that rank 0 may use for factors
-    /// and vectors. The memory is the host's, except for the factors of cuDSS: then column_bytes is
-    /// 0.
+    /// and vectors, in host memory. With cuDSS: device memory, which holds factors only, so that
+    /// column_bytes is 0.
     double bytes = 0;
     double column_bytes = 0;
     double most_bytes = 0;
@@ -62,8 +62,8 @@ bool can_factorise(Context& ctx, const EigenProblem<T>& problem);
 
 /// For a problem that can_factorise(). The eigenvalues in a window are counted, by two
 /// factorisations, if these take at most `most_counting` multiply-adds each. Throws the errors of
-/// gather_rows(). Collective. Cost: gathers A and B on rank 0; the analysis of MUMPS or
-/// cuDSS, or predict_fill().
+/// gather_rows() and of the library. Collective. Cost: gathers A and B on rank 0; the analysis of
+/// MUMPS or cuDSS, or predict_fill().
 template <class T>
 FactorForecast forecast_factorisation(Context& ctx, const EigenProblem<T>& problem,
                                       const EigenOptions& options, double most_counting = 0);

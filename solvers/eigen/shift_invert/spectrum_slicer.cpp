@@ -29,7 +29,8 @@ constexpr double most_apart = 1e-4;
 constexpr int extra_pairs = 2;
 /// Maximal number of pairs that are searched with one shift.
 constexpr int most_per_shift = 80;
-/// With a B, so many shifts in a row without a reliable count end the search.
+/// With a B, this many shifts in a row without a reliable count end the search: if A and B have a
+/// common null vector, no factorisation with pivoting gives one.
 constexpr int most_undecided = 4;
 /// Filled bases without a further converged pair before a shift is given up.
 constexpr int patience = 3;

@@ -116,9 +116,9 @@ class SpectrumSlicer {
     ShiftedFactor<W> factor_;
     /// True if the last factorisation moved its shift away from the requested one.
     bool has_moved_ = false;
-    /// Shifts since the last one whose count has a bounded error.
+    /// The number of shifts since the last one whose count has a bounded error.
     int undecided_ = 0;
-    /// True if there was a shift without such a count.
+    /// True if the count of any shift had no bounded error.
     bool is_doubtful_ = false;
     /// The number of eigenvalues below each shift (0 at -infinity, all at infinity), and the error
     /// of its factorisation.

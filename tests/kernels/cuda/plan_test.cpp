@@ -299,8 +299,8 @@ TEST(Plans, StreamsAreForAWideXOnly) {
     }
 }
 
-/// The cases of docs/results/2026-11-27_basis_products.md in which panels were faster by more
-/// than 3%, and some in which it was slower.
+/// Cases of docs/results/2026-11-27_basis_products.md in which panels were faster than streams by
+/// more than 3%, and some in which they were slower.
 TEST(Plans, PanelsReadSomeBasesOfFloatsFaster) {
     for (const Dtype scalar : scalars) {
         const bool panels = scalar == Dtype::s;
