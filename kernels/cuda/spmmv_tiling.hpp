@@ -198,12 +198,12 @@ struct SpmmvTiling {
             return row_bytes > 8;
         }
         const int busy_lanes = slots < 1 || slots > 32 ? 0 : unit_of(slots) * slots;
-        const bool few = shape.row_entries < 4 && row_bytes > 16;
+        const bool few = shape.row_entries < 4;
         const bool many = shape.row_entries >= 32;
-        if (row_bytes <= 48 && busy_lanes >= 24 && (few || many)) {
-            return true;
+        if (row_bytes <= 48 && busy_lanes >= 24) {
+            return many || (few && row_bytes > 16);
         }
-        return row_bytes >= 128 && (shape.width % 2 == 0 || busy_lanes >= 24);
+        return row_bytes >= 128 && !few && (shape.width % 2 == 0 || busy_lanes >= 24);
     }
     void choose_plain(const SpmmvShape& shape, const SpmmvSettings& wish, int words,
                       int row_bytes) {

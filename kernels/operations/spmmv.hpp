@@ -114,8 +114,10 @@ struct SpmmvArgs {
     bool apart;  // the matrix stores its long rows apart from the others, in slots of their own
 
     constexpr std::int64_t row_of(std::int64_t slot) const { return list.row_of(slot); }
-    /// True for a row or a piece.
     constexpr bool is_row(std::int64_t row) const {
+        return static_cast<std::uint64_t>(row) < static_cast<std::uint64_t>(own);
+    }
+    constexpr bool is_row_or_piece(std::int64_t row) const {
         return static_cast<std::uint64_t>(row) < static_cast<std::uint64_t>(own + piece_count);
     }
     /// The offset to use: with checks, the nearest one within the entries.

@@ -144,7 +144,7 @@ void spmmv(const SpmmvArgs<T>& args) {
         const Acc shift(args.shifts != nullptr ? args.shifts[j] : args.shift);
         for (std::int64_t s = 0; s < args.rows; ++s) {
             const std::int64_t i = args.row_of(s);
-            if (args.columns > 0 && !args.is_row(i)) {
+            if (args.columns > 0 && !args.is_row_or_piece(i)) {
                 continue;
             }
             Acc sum(0);

@@ -234,6 +234,15 @@ std::int64_t spmmv_row(const SpmmvArgs<T>& args, std::int64_t slot) {
         return row;
     }
 }
+template <bool CHECKED, class T>
+std::int64_t spmmv_row_or_piece(const SpmmvArgs<T>& args, std::int64_t slot) {
+    const std::int64_t row = args.row_of(slot);
+    if constexpr (CHECKED) {
+        return args.is_row_or_piece(row) ? row : 0;
+    } else {
+        return row;
+    }
+}
 
 /// The threads of a row: one per WORD bytes of its WIDTH columns, times SPLIT (a power of two)
 /// threads that share the entries of the row. Rows follow each other in a block without regard to
@@ -367,7 +376,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
         }
         const std::int64_t slot = base + lane;
         if (lane < lanes && slot < args.rows && part == 0) {
-            const std::int64_t row = spmmv_row<CHECKED>(args, slot);
+            const std::int64_t row = spmmv_row_or_piece<CHECKED>(args, slot);
             if (row < args.own) {
                 End end_of_row(args);
                 end_of_row.load_old(row, column);
