@@ -217,11 +217,11 @@ SparseLayout::SparseLayout(const FormatChoice& choice, const std::vector<std::in
     : format(choice.wish) {
     const auto rows = static_cast<std::int64_t>(row_start.size()) - 1;
     part.push_back({.rows = order.empty() ? rows : interior_rows});
-    boundary_rows = rows - part[0].rows;
+    count.boundary_rows = rows - part[0].rows;
     int stage = 0;
-    for (const std::int64_t count : stage_rows(boundary_rows, stages)) {
+    for (const std::int64_t many : stage_rows(count.boundary_rows, stages)) {
         part.push_back({.stage = ++stage,
-                        .rows = count,
+                        .rows = many,
                         .first_slot = part.back().first_slot + part.back().rows});
     }
     const bool device = choice.place == Place::device;
@@ -421,7 +421,7 @@ void SparseLayout::store_apart(std::int64_t longest, const FormatChoice& choice,
         append({.stage = p.stage}, others);
         const bool last = &p == &former.back();
         if (p.stage == 0 || last) {
-            long_rows += std::ssize(long_ones);
+            count.long_rows += std::ssize(long_ones);
             append_apart(Kind::long_rows, p.stage, apart.cut(long_ones));
             long_ones.clear();
         }
@@ -431,7 +431,7 @@ void SparseLayout::store_apart(std::int64_t longest, const FormatChoice& choice,
     for (auto sums = apart.next_sums(); !sums.row.empty(); sums = apart.next_sums()) {
         append_apart(Kind::sums, last_stage, sums);
     }
-    pieces = apart.pieces;
+    count.pieces = apart.pieces;
     arrange_sorted(warp, choice, slots, row_start);
 }
 

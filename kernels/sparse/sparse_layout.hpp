@@ -75,17 +75,20 @@ struct SparseLayout {
         std::int64_t first = 0;
         std::int64_t count = 0;
     };
+    struct Counts {
+        std::int64_t pieces = 0;         // with those that are sums
+        std::int64_t long_rows = 0;      // rows that are stored apart
+        std::int64_t boundary_rows = 0;  // rows with halo entries
+    };
     SparseFormat format;     // as chosen: compressed_rows or sell; chunk and sigma are positive
     std::vector<Part> part;  // the interior, and the stages of the boundary: at least one part each
     std::vector<std::int64_t> row;        // of each slot; empty: slot s is row s; own + p: piece p
     std::vector<Range> range;             // of the slots of long rows and sums
     std::vector<std::int64_t> piece_row;  // the rows of the pieces that are not sums
-    std::int64_t pieces = 0;              // with those that are sums
-    std::int64_t long_rows = 0;           // number of rows that are stored apart
-    std::int64_t boundary_rows = 0;       // number of rows with halo entries
-    std::vector<std::int64_t> start{0};   // of each chunk, and the end of the last chunk
-    std::vector<std::int32_t> full;       // of each chunk: the length of its shortest row
-    int tile = 0;                         // slots computed together; 0: no tiles
+    Counts count;
+    std::vector<std::int64_t> start{0};  // of each chunk, and the end of the last chunk
+    std::vector<std::int32_t> full;      // of each chunk: the length of its shortest row
+    int tile = 0;                        // slots computed together; 0: no tiles
 
     std::int64_t stored() const { return start.back(); }
     /// Number of entries of the matrix, with padding but without the entries of the sums.

@@ -53,9 +53,7 @@ struct SparseMatrix<T>::Data {
     // See SparseLayout.
     std::vector<SparseLayout::Part> part;
     std::vector<std::int64_t> piece_row;
-    std::int64_t pieces = 0;
-    std::int64_t long_rows = 0;
-    std::int64_t boundary_rows = 0;
+    SparseLayout::Counts count;
     int tile = 0;  // see SparseLayout
     Buffer list;   // see SparseLayout::list()
     Buffer start;
@@ -152,7 +150,7 @@ SparseStorage storage_of(const CsrRows<T>& rows, Place place, const SparseFormat
     check_format(format);
     require_offsets(rows);
     const SparseLayout layout = layout_of(rows, place, format, split_rows(rows, false));
-    return {layout.format, layout.matrix_entries(), layout.long_rows};
+    return {layout.format, layout.matrix_entries(), layout.count.long_rows};
 }
 
 /// Everything but the entries.
@@ -161,12 +159,10 @@ void SparseMatrix<T>::Data::arrange(Context& ctx, const SparseLayout& layout) {
     format = layout.format;
     part = layout.part;
     piece_row = layout.piece_row;
-    pieces = layout.pieces;
-    long_rows = layout.long_rows;
-    boundary_rows = layout.boundary_rows;
+    count = layout.count;
     stored = layout.stored();
     matrix_entries = layout.matrix_entries();
-    wide = map.local_rows() + std::max(halo->size(), pieces) >
+    wide = map.local_rows() + std::max(halo->size(), count.pieces) >
            std::numeric_limits<std::int32_t>::max();
     start =
         make_array<std::int64_t>(ctx, static_cast<std::int64_t>(layout.start.size()),
@@ -405,7 +401,7 @@ std::int64_t SparseMatrix<T>::halo_size() const {
 }
 template <class T>
 std::int64_t SparseMatrix<T>::boundary_rows() const {
-    return data().boundary_rows;
+    return data().count.boundary_rows;
 }
 template <class T>
 Symmetry SparseMatrix<T>::symmetry() const {
@@ -541,8 +537,8 @@ void SparseMatrix<T>::Data::set_rows(SpmmvArgs<T>& args, const SparseLayout::Par
     const bool sums = rows.kind == Kind::sums;
     args.halo = sums ? sums_of_pieces : rows.stage > 0 ? received : nullptr;
     args.pieces = rows.kind == Kind::rows ? nullptr : sums_of_pieces;
-    args.piece_count = rows.kind == Kind::rows ? 0 : pieces;
-    args.apart = long_rows > 0;
+    args.piece_count = rows.kind == Kind::rows ? 0 : count.pieces;
+    args.apart = count.long_rows > 0;
     args.chunk = rows.chunk;
     args.rows = rows.rows;
     args.entries = rows.entries;
@@ -550,17 +546,16 @@ void SparseMatrix<T>::Data::set_rows(SpmmvArgs<T>& args, const SparseLayout::Par
                  wide ? listed(list.template as<const std::int64_t>()) : nullptr,
                  std::countr_zero(static_cast<unsigned>(rows.run))};
     args.tile = tile;
-    args.columns = index_checks.expired() ? 0
-                                          : map.local_rows() + (args.halo == nullptr ? 0
-                                                                : sums               ? pieces
-                                                                       : halo->size());
+    const std::int64_t far = args.halo == nullptr ? 0 : sums ? count.pieces : halo->size();
+    args.columns = index_checks.expired() ? 0 : map.local_rows() + far;
     args.start = start.template as<std::int64_t>() + rows.first_chunk;
     args.full = full.bytes() == 0 ? nullptr : full.template as<std::int32_t>() + rows.first_chunk;
 }
 
 template <class T>
 SparseMatrix<T>::Data::PieceMemory::PieceMemory(Context& ctx, const Data& data, int width)
-    : bytes(static_cast<std::size_t>(data.pieces) * static_cast<std::size_t>(width) * sizeof(T)),
+    : bytes(static_cast<std::size_t>(data.count.pieces) * static_cast<std::size_t>(width) *
+            sizeof(T)),
       memory(ctx.scratch(memory_kind(data.place), bytes)) {
     if (bytes > 0 && !data.index_checks.expired()) {
         // The sums must not read other data in place of a piece that a wrong index left unwritten.

@@ -40,7 +40,7 @@ struct Walk {
     std::int64_t most_summands = 0;
 
     Walk(const SparseLayout& layout, const std::vector<std::int64_t>& row_start)
-        : of(row_start.size() - 1 + static_cast<std::size_t>(layout.pieces)) {
+        : of(row_start.size() - 1 + static_cast<std::size_t>(layout.count.pieces)) {
         const std::int64_t own = std::ssize(row_start) - 1;
         const std::vector<std::int64_t> list = layout.list();
         std::set<std::int64_t> written;
@@ -84,7 +84,7 @@ struct Walk {
             written.insert(of_part.begin(), of_part.end());
             sums += part.kind == Kind::sums ? 1 : 0;
         }
-        EXPECT_EQ(std::ssize(written), own + layout.pieces);
+        EXPECT_EQ(std::ssize(written), own + layout.count.pieces);
         for (std::int64_t i = 0; i < own; ++i) {
             const auto at = static_cast<std::size_t>(i);
             EXPECT_EQ(std::ssize(of[at]), row_start[at + 1] - row_start[at]) << "row " << i;
@@ -127,8 +127,8 @@ TEST(LongRows, AreCutSoThatEveryEntryIsComputedOnce) {
         const std::vector<std::int64_t> row_start = offsets(c.length);
         const SparseLayout layout = on_device(row_start);
         const Walk walk(layout, row_start);
-        EXPECT_EQ(layout.long_rows, c.long_rows);
-        EXPECT_EQ(layout.pieces, c.pieces);
+        EXPECT_EQ(layout.count.long_rows, c.long_rows);
+        EXPECT_EQ(layout.count.pieces, c.pieces);
         EXPECT_EQ(walk.sums, c.sums);
         EXPECT_LE(walk.most_entries, LongRows::piece);
         EXPECT_LE(walk.most_summands, LongRows::summands);
@@ -144,11 +144,12 @@ TEST(LongRows, OfAGivenFormatOrOfTheHostStayInTheirPlace) {
     const auto row_start = offsets(few_long(3000, {600, 2000}));
     for (const SparseFormat& format :
          {SparseFormat{.kind = SparseFormat::sell}, SparseFormat{SparseFormat::compressed_rows}}) {
-        EXPECT_EQ(SparseLayout({format, Place::device, 8, false}, row_start, {}, 3000).long_rows,
-                  0);
+        EXPECT_EQ(
+            SparseLayout({format, Place::device, 8, false}, row_start, {}, 3000).count.long_rows,
+            0);
     }
-    EXPECT_EQ(SparseLayout({{}, Place::host, 8, false}, row_start, {}, 3000).long_rows, 0);
-    EXPECT_EQ(on_device(row_start).long_rows, 2);
+    EXPECT_EQ(SparseLayout({{}, Place::host, 8, false}, row_start, {}, 3000).count.long_rows, 0);
+    EXPECT_EQ(on_device(row_start).count.long_rows, 2);
 }
 
 TEST(LongRows, BesideManyShortOnesAreCutIfTheyTakeLonger) {
@@ -156,9 +157,9 @@ TEST(LongRows, BesideManyShortOnesAreCutIfTheyTakeLonger) {
     const std::vector<std::int64_t> padded(200000, 6);
     auto length = padded;
     length[777] = 600;
-    EXPECT_EQ(on_device(offsets(length)).long_rows, 1);
+    EXPECT_EQ(on_device(offsets(length)).count.long_rows, 1);
     length[777] = 500;
-    EXPECT_EQ(on_device(offsets(length)).long_rows, 0);
+    EXPECT_EQ(on_device(offsets(length)).count.long_rows, 0);
 }
 
 TEST(LongRows, OfTheBoundaryFollowTheHalo) {
@@ -170,8 +171,8 @@ TEST(LongRows, OfTheBoundaryFollowTheHalo) {
     for (const int stages : {1, 3}) {
         const SparseLayout layout = on_device(row_start, order, 20000, stages);
         const Walk walk(layout, row_start);
-        EXPECT_EQ(layout.boundary_rows, 30000);
-        EXPECT_EQ(layout.long_rows, 5);
+        EXPECT_EQ(layout.count.boundary_rows, 30000);
+        EXPECT_EQ(layout.count.long_rows, 5);
         // The rows 8333 and 16666 are interior rows.
         ASSERT_EQ(std::ssize(layout.part), 1 + 1 + stages + 1 + 2);
         int stage = 0;
@@ -228,6 +229,21 @@ CsrRows<T> long_rows(const Comm& comm, std::mt19937_64& generator, std::int64_t 
 template <class T>
 class LongRowsTest : public ::testing::Test {};
 TYPED_TEST_SUITE(LongRowsTest, Scalars, ScalarName);
+
+/// `sums` and `sizes`: this rank's part of the dots and of their sums of absolute values.
+template <class T>
+void expect_dots(Context& ctx, const std::vector<T>& found, const std::vector<wide_t<T>>& sums,
+                 const std::vector<double>& sizes, std::int64_t n) {
+    for (std::size_t j = 0; j < sums.size(); ++j) {
+        std::complex<double> total[] = {
+            {static_cast<double>(std::real(sums[j])), static_cast<double>(std::imag(sums[j]))},
+            {sizes[j], 0}};
+        ctx.comm().sum(std::span<std::complex<double>>(total));
+        EXPECT_LE(std::abs(widen(found[j]) - Wide(total[0].real(), total[0].imag())),
+                  4 * static_cast<long double>(epsilon_v<T>) *
+                      (std::sqrt(static_cast<long double>(n)) + 2) * total[1].real());
+    }
+}
 
 /// Small integers, so that every sum is exact, in any order.
 TYPED_TEST(LongRowsTest, GiveTheExactProductAndTheSameBitsTwice) {
@@ -301,14 +317,8 @@ TYPED_TEST(LongRowsTest, GiveTheExactProductAndTheSameBitsTwice) {
                             static_cast<double>(std::abs(own) * std::abs(sum));
                     }
                 }
-                for (std::size_t j = 0; fused && j < sums.size(); ++j) {
-                    std::complex<double> total[] = {{static_cast<double>(std::real(sums[j])),
-                                                     static_cast<double>(std::imag(sums[j]))},
-                                                    {sizes[j], 0}};
-                    ctx.comm().sum(std::span<std::complex<double>>(total));
-                    EXPECT_LE(std::abs(widen(dots[0][j]) - Wide(total[0].real(), total[0].imag())),
-                              4 * static_cast<long double>(epsilon_v<T>) *
-                                  (std::sqrt(static_cast<long double>(c.n)) + 2) * total[1].real());
+                if (fused) {
+                    expect_dots(ctx, dots[0], sums, sizes, c.n);
                 }
             }
         }
