@@ -212,7 +212,7 @@ void check_format(const SparseFormat& format) {
 }
 
 SparseLayout::SparseLayout(const FormatChoice& choice, const std::vector<std::int64_t>& row_start,
-                           std::vector<std::int64_t> order, std::int64_t interior_rows,
+                           const std::vector<std::int64_t>& order, std::int64_t interior_rows,
                            const Columns& columns, std::int64_t first_row, int stages)
     : format(choice.wish) {
     const auto rows = static_cast<std::int64_t>(row_start.size()) - 1;

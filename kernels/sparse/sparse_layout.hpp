@@ -116,7 +116,7 @@ struct SparseLayout {
     /// `order`: the rows, with the interior_rows interior ones first; empty if all rows are
     /// interior. `columns`: none for no tiles. first_row: the column of the rank's row 0.
     SparseLayout(const FormatChoice& choice, const std::vector<std::int64_t>& row_start,
-                 std::vector<std::int64_t> order, std::int64_t interior_rows,
+                 const std::vector<std::int64_t>& order, std::int64_t interior_rows,
                  const Columns& columns = {}, std::int64_t first_row = 0, int stages = 1);
 
   private:

@@ -130,9 +130,9 @@ void check_rows(const Comm& comm, const CsrRows<T>& rows, int threads) {
 
 template <class T>
 SparseLayout layout_of(const CsrRows<T>& rows, Place place, const SparseFormat& wish,
-                       RowSplit split, int threads = 1) {
+                       const RowSplit& split, int threads = 1) {
     return SparseLayout(
-        {wish, place, sizeof(T), is_complex_v<T>, threads}, rows.row_start, std::move(split.order),
+        {wish, place, sizeof(T), is_complex_v<T>, threads}, rows.row_start, split.order,
         split.interior, [&] { return EntryColumns(std::span<const std::int64_t>(rows.column)); },
         rows.map.first_row(), split.stages);
 }
@@ -316,8 +316,7 @@ SparseMatrix<T>::SparseMatrix(Context& ctx, CsrRows<T> rows, const SparseFormat&
     data.global_nonzeros = comm.sum(data.nonzeros);
     data.halo = std::make_unique<Halo<T>>(ctx, data.map, needed.rows, needed.stage, split.stages);
     comm.agree([&] {
-        const SparseLayout layout =
-            layout_of(rows, data.place, format, std::move(split), ctx.threads());
+        const SparseLayout layout = layout_of(rows, data.place, format, split, ctx.threads());
         data.upload(ctx, std::move(rows), needed, layout);
     });
 }

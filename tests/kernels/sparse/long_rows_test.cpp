@@ -26,10 +26,10 @@ std::vector<std::int64_t> offsets(const std::vector<std::int64_t>& length) {
 }
 
 SparseLayout on_device(const std::vector<std::int64_t>& row_start,
-                       std::vector<std::int64_t> order = {}, std::int64_t interior = 0,
+                       const std::vector<std::int64_t>& order = {}, std::int64_t interior = 0,
                        int stages = 1) {
-    return SparseLayout({{}, Place::device, sizeof(double), false}, row_start, std::move(order),
-                        interior, {}, 0, stages);
+    return SparseLayout({{}, Place::device, sizeof(double), false}, row_start, order, interior, {},
+                        0, stages);
 }
 
 /// The entries of each row and piece, found by a walk over the parts in order, as the kernels do.

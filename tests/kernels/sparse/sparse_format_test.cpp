@@ -391,7 +391,7 @@ TYPED_TEST(SparseFormatTest, PaddingTouchesNoOtherRow) {
     // Y may be NaN.
     const std::int64_t n = 70;
     const CsrRows<T> rows = rows_from_callback<T>(
-        ctx.comm(), n, Symmetry::general, [n](std::int64_t row, RowEntries<T>& entries) {
+        ctx.comm(), n, Symmetry::general, [](std::int64_t row, RowEntries<T>& entries) {
             for (std::int64_t j = 0; j < (row == 0 ? n : 1); ++j) {
                 entries.add(row + j, T(2));
             }
