@@ -36,7 +36,7 @@ void csr_to_chunks(Context& ctx, const CsrToChunksArgs<T, From, Index>& args) {
            ctx.service<Specialiser>().get(
                ctx, "csr.cuh",
                instance("csr_to_chunks", device_name<T>(), index_name<From>, index_name<Index>)),
-           shape_of(ctx, args.csr.rows), args);
+           shape_of(ctx, args.slots), args);
 }
 
 #define QUIVER_INSTANTIATE_FROM(T, From)                                                  \

@@ -16,11 +16,14 @@ struct CsrOnDevice {
     const T* value;
 };
 
-/// The rows, in the storage of SpmmvArgs: entries where `start` puts them, column -1 and value 0 as
-/// padding.
+/// Rows or pieces of rows, in the storage of SpmmvArgs: entries where `start` puts them, column -1
+/// and value 0 as padding. If `first` is not null, chunk is 1, and slot s takes the entries from
+/// number first[s] on that fill its storage; otherwise it takes all entries of its row.
 template <class T, class From, class Index>
 struct CsrToChunksArgs {
     CsrOnDevice<T, From> csr;
+    std::int64_t slots;
+    const std::int64_t* first;
     SpmmvRowList list;
     int chunk;
     const std::int64_t* start;

@@ -246,17 +246,23 @@ KernelList sparse_kernels(const SparseDemand& demand) {
             if (dots && !demand.dots) {
                 continue;
             }
-            const SpmmvTiling tiling(
-                {sizeof(T), width, spmmv_alignment(width * static_cast<int>(sizeof(T))),
-                 demand.chunk, demand.row_entries, demand.tile, demand.halo,
-                 ending == SpmmvEnding::fused, dots},
-                spmmv_settings({}, dots));
+            const SpmmvTiling tiling({.scalar_bytes = sizeof(T),
+                                      .width = width,
+                                      .align = spmmv_alignment(width * static_cast<int>(sizeof(T))),
+                                      .chunk = demand.chunk,
+                                      .row_entries = demand.row_entries,
+                                      .tile = demand.tile,
+                                      .halo = demand.halo,
+                                      .fused = ending == SpmmvEnding::fused,
+                                      .dots = dots,
+                                      .apart = demand.apart},
+                                     spmmv_settings({}, dots));
             const bool in_packs = demand.chunk == SparseDemand().chunk && !demand.wide &&
                                   !demand.halo && !demand.checked;
             list.push_back({"spmmv.cuh",
                             expression<T>(tiling, demand.wide ? "long" : "int", demand.halo, ending,
                                           demand.checked),
-                            in_packs && tiling.ahead && !dots});
+                            in_packs && tiling.split == 1 && !dots});
         }
     }
     return without_repetitions(std::move(list));
@@ -330,7 +336,8 @@ void request_spmmv(Context& ctx, const SpmmvArgs<T>& args, std::span<const int> 
                               (args.entries + rows - 1) / rows,
                               {widths.begin(), widths.end()},
                               dots,
-                              args.columns > 0};
+                              args.columns > 0,
+                              args.apart};
     ctx.service<Specialiser>().request_all([demand](const Specialiser::Use& use) {
         const KernelList list = sparse_kernels<T>(demand);
         static_cast<void>(std::all_of(list.begin(), list.end(), use));

@@ -44,6 +44,8 @@ struct SparseDemand {
     bool dots = false;
     /// If true, the kernels that check indices instead of those that do not.
     bool checked = false;
+    /// The `apart` of SpmmvArgs.
+    bool apart = false;
 };
 /// The widths of the sparse products in every pack.
 inline constexpr int pack_widths[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 16, 20, 26};

@@ -35,12 +35,14 @@ SpmmvArgs<T> columns_of(const SpmmvArgs<T>& args, int begin, int width) {
     part.x = moved(args.x);
     part.halo = moved(args.halo);
     part.y = moved(args.y);
+    part.pieces = moved(args.pieces);
     part.dot_yy = moved(args.dot_yy);
     part.dot_xy = moved(args.dot_xy);
     return part;
 }
 
-/// The largest power of two up to 16 that divides the addresses of all rows of X, Y and the halo.
+/// The largest power of two up to 16 that divides the addresses of all rows of X, Y, the halo and
+/// the pieces.
 template <class T>
 std::size_t alignment_of(const SpmmvArgs<T>& part, std::int64_t halo_ld) {
     std::uintptr_t bits = 16;
@@ -53,6 +55,7 @@ std::size_t alignment_of(const SpmmvArgs<T>& part, std::int64_t halo_ld) {
     add(part.x, part.ldx);
     add(part.y, part.ldy);
     add(part.halo, halo_ld);
+    add(part.pieces, halo_ld);
     return std::size_t{1} << std::countr_zero(bits);
 }
 
@@ -124,10 +127,10 @@ int summed_kinds(const SpmmvSums* sums) {
 template <class T>
 bool holds_sums_of_x(const SpmmvArgs<T>& args) {
     // In single precision a lane holds the sums of twice as many columns. With compressed rows the
-    // lanes of a warp do not share the sums.
+    // lanes of a warp do not share the sums; a matrix with long rows has such rows.
     constexpr int most_columns = sizeof(real_t<T>) < sizeof(double) ? 0 : is_complex_v<T> ? 8 : 32;
     return (!args.sums->plain_of_x && !args.sums->given_of_y) ||
-           (args.chunk >= 32 && args.width <= most_columns);
+           (!args.apart && args.chunk >= 32 && args.width <= most_columns);
 }
 
 /// The arguments for columns from `begin` on.
@@ -174,8 +177,8 @@ class PanelKernels {
         const std::int64_t rows = std::max<std::int64_t>(args_.rows, 1);
         Choice own = choice(begin, width, (args_.entries + rows - 1) / rows, args_.tile);
         Specialiser& specialiser = ctx_.service<Specialiser>();
-        if (ending_ == SpmmvEnding::dotted || ending_ == SpmmvEnding::summed || !own.tiling.ahead ||
-            specialiser.ready(spmmv_source, own.expression)) {
+        if (ending_ == SpmmvEnding::dotted || ending_ == SpmmvEnding::summed ||
+            own.tiling.split > 1 || specialiser.ready(spmmv_source, own.expression)) {
             return own;
         }
         specialiser.request(spmmv_source, own.expression, true);
@@ -189,7 +192,7 @@ class PanelKernels {
         const SpmmvTiling tiling(
             {sizeof(T), width, alignment_of(part, args_.width), args_.chunk, row_entries, tile,
              args_.halo != nullptr, ending_ == SpmmvEnding::fused, ending_ == SpmmvEnding::dotted,
-             args_.sums != nullptr},
+             args_.sums != nullptr, args_.apart},
             settings_);
         return {tiling, expression<T>(tiling, args_.column64 != nullptr ? "long" : "int",
                                       args_.halo != nullptr, ending_, args_.columns > 0, sums_)};
@@ -207,7 +210,7 @@ class PanelKernels {
                 continue;
             }
             const Choice found = shared(begin, *w);
-            if (found.tiling.ahead &&
+            if (found.tiling.split == 1 &&
                 ctx_.service<Specialiser>().ready(spmmv_source, found.expression) &&
                 (*w == width || stand_in(begin + *w, width - *w) > 0)) {
                 return *w;

@@ -69,13 +69,14 @@ struct SpmmvShape {
     bool halo = false;
     bool fused = false;  // a shift or beta Y
     bool dots = false;
-    bool sums = false;  // checksums
+    bool sums = false;   // checksums
+    bool apart = false;  // of SpmmvArgs
 };
 
 /// The tiling of one panel of columns.
 struct SpmmvTiling {
-    /// True: entries are fetched ahead of the rows of X that they need (kernel spmmv_ahead). False:
-    /// they are not (kernel spmmv).
+    /// True: the lanes of a warp exchange entries (kernel spmmv_ahead). False: each thread fetches
+    /// its entries (kernel spmmv).
     bool ahead;
     /// Columns of a panel, and number of panels of a tile, which neighbouring blocks process.
     int width;
@@ -84,10 +85,10 @@ struct SpmmvTiling {
     int word = 16;
     /// Threads that share the entries of a row; only without `ahead`.
     int split = 1;
-    /// Only with `ahead`: words of a row per thread, entries of a row that its threads hold, and
-    /// entries whose rows of X are in flight together.
+    /// Only with `ahead`: words of a row per thread, and entries of a row that its threads hold.
     int vectors = 1;
     int held = 8;
+    /// Entries whose rows of X are in flight together.
     int batch = 8;
     int threads = 512;
     /// Blocks per multiprocessor for which registers are reserved, and the largest ratio of the
@@ -120,9 +121,7 @@ struct SpmmvTiling {
         vectors = given(wish.vectors, pairs ? 2 : 1);
         const bool divides = words % (panels * vectors) == 0;
         const int slots = divides ? words / (panels * vectors) : 0;
-        // For rows of X of 8 bytes, exchanging entries between lanes does not pay off. Measured on
-        // an H200, as were the threads, blocks and batch below.
-        const bool wanted = wish.ahead > 0 || (wish.ahead < 0 && (row_bytes > 8 || one_word));
+        const bool wanted = wish.ahead > 0 || (wish.ahead < 0 && exchange_pays(shape, slots));
         ahead = wanted && divides && slots <= 32 && shape.chunk >= unit_of(slots);
         if (!ahead) {
             choose_plain(shape, wish, words, row_bytes);
@@ -130,6 +129,7 @@ struct SpmmvTiling {
         }
         width /= panels;
         const int unit = unit_of(slots);
+        // Measured on an H200, as were the threads, blocks and batch below.
         held = given(wish.held, unit == 32 && bytes == 16 ? 4 : std::max(8, 32 / unit));
         // Rows of seven entries are common, and an eighth gather would cost time.
         const bool plain = !shape.halo && !shape.fused && !one_word;
@@ -183,12 +183,39 @@ struct SpmmvTiling {
         }
         return 1;
     }
+    /// True if spmmv_ahead is faster than spmmv, or was not compared with it. Measured on an H100
+    /// for Y = A X without a halo (docs/results/2026-11-27_irregular_sparse.md); for the other
+    /// products on an H200, for rows of X of 8 bytes. `slots`: lanes of a warp for each row.
+    static bool exchange_pays(const SpmmvShape& shape, int slots) {
+        if (shape.apart) {
+            return false;
+        }
+        const int row_bytes = shape.width * static_cast<int>(shape.scalar_bytes);
+        if (shape.dots || shape.sums) {
+            return true;
+        }
+        if (row_bytes <= 8 || shape.halo || shape.fused) {
+            return row_bytes > 8;
+        }
+        const int busy_lanes = slots < 1 || slots > 32 ? 0 : unit_of(slots) * slots;
+        const bool few = shape.row_entries < 4;
+        const bool many = shape.row_entries >= 32;
+        if (row_bytes <= 48 && busy_lanes >= 24) {
+            return many || (few && row_bytes > 16);
+        }
+        return row_bytes >= 128 && !few && (shape.width % 2 == 0 || busy_lanes >= 24);
+    }
     void choose_plain(const SpmmvShape& shape, const SpmmvSettings& wish, int words,
                       int row_bytes) {
         panels = 1;
         vectors = 1;
-        threads = given_threads(wish.threads);
-        blocks = 1024 / threads;
+        threads = wish.threads == 512 || wish.threads == 1024 ? wish.threads : 256;
+        // Without spills, 64 registers hold four entries of up to 8 bytes; dots and entries of 16
+        // bytes need more, and checksums need 128.
+        const bool large = shape.scalar_bytes == 16;
+        batch = wish.batch > 0 ? wish.batch : large ? 2 : 4;
+        const int resident = shape.sums ? 512 : shape.dots || large ? 768 : 1024;
+        blocks = std::max((wish.blocks > 0 ? wish.blocks * 256 : resident) / threads, 1);
         // The lanes of a chunk read adjacent entries. In compressed rows, the entries of a row are
         // adjacent: use threads for about half of them, up to a warp for all columns.
         while (shape.chunk == 1 && 2 * split * words <= 32 && 4 * split <= shape.row_entries) {
@@ -201,9 +228,6 @@ struct SpmmvTiling {
                            : shape.tile > 0 ? shape.tile
                                             : 65536 / row_bytes;
         tile_rows = ceil_div(wanted, lanes) * lanes;
-    }
-    static constexpr int given_threads(int wished) {
-        return wished == 256 || wished == 1024 ? wished : 512;
     }
 };
 
@@ -231,11 +255,12 @@ template <class T>
 std::string expression(const SpmmvTiling& tiling, const char* index, bool halo, SpmmvEnding ending,
                        bool checked, int sums = 0) {
     const int end = static_cast<int>(ending) + sums;
-    return tiling.ahead ? instance("spmmv_ahead", device_name<T>(), index, tiling.width,
-                                   tiling.word, tiling.vectors, tiling.held, tiling.batch,
-                                   tiling.threads, tiling.blocks, halo, end, checked)
-                        : instance("spmmv", device_name<T>(), index, tiling.width, tiling.word,
-                                   tiling.split, tiling.threads, halo, end, checked);
+    return tiling.ahead
+               ? instance("spmmv_ahead", device_name<T>(), index, tiling.width, tiling.word,
+                          tiling.vectors, tiling.held, tiling.batch, tiling.threads, tiling.blocks,
+                          halo, end, checked)
+               : instance("spmmv", device_name<T>(), index, tiling.width, tiling.word, tiling.split,
+                          tiling.batch, tiling.threads, tiling.blocks, halo, end, checked);
 }
 
 }  // namespace quiver::cuda

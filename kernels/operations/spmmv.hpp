@@ -74,6 +74,10 @@ struct SpmmvSumsArgs {
 /// without padding. Columns below `own` are rows of X, the others rows of halo (ld = width). The
 /// indices have 32 bits if column64 is null.
 ///
+/// On a device, slots may also stand for pieces of rows: row_of(s) = own + p is piece p, whose
+/// plain sum (without alpha, shift, beta, dots and checksums) is stored in row p of `pieces` (ld =
+/// width). A later product with `pieces` as its halo adds the pieces of each row.
+///
 /// With `columns` > 0 the leaf checks every element of list, start, full and columns between its
 /// load and its use. Whatever values these have, and whenever they change, the leaf then reads and
 /// writes nothing outside of the arrays and blocks; rows with wrong indices use other rows of X,
@@ -105,10 +109,16 @@ struct SpmmvArgs {
     T* dot_yy;        // width, overwritten, or null
     T* dot_xy;        // width, overwritten, or null
     SpmmvSums* sums;  // or null; needs `columns` and, on a device, no dots
+    T* pieces;        // piece_count x width, or null
+    std::int64_t piece_count;
+    bool apart;  // the matrix stores its long rows apart from the others, in slots of their own
 
     constexpr std::int64_t row_of(std::int64_t slot) const { return list.row_of(slot); }
     constexpr bool is_row(std::int64_t row) const {
         return static_cast<std::uint64_t>(row) < static_cast<std::uint64_t>(own);
+    }
+    constexpr bool is_row_or_piece(std::int64_t row) const {
+        return static_cast<std::uint64_t>(row) < static_cast<std::uint64_t>(own + piece_count);
     }
     /// The offset to use: with checks, the nearest one within the entries.
     constexpr std::int64_t checked_offset(std::int64_t offset) const {

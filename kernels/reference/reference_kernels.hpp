@@ -144,10 +144,9 @@ void spmmv(const SpmmvArgs<T>& args) {
         const Acc shift(args.shifts != nullptr ? args.shifts[j] : args.shift);
         for (std::int64_t s = 0; s < args.rows; ++s) {
             const std::int64_t i = args.row_of(s);
-            if (args.columns > 0 && !args.is_row(i)) {
+            if (args.columns > 0 && !args.is_row_or_piece(i)) {
                 continue;
             }
-            const Acc x(args.x[i * args.ldx + j]);
             Acc sum(0);
             const std::int64_t chunk = s / args.chunk;
             const std::int64_t end = args.checked_offset(args.start[chunk + 1]);
@@ -162,6 +161,11 @@ void spmmv(const SpmmvArgs<T>& args) {
                                                   : args.halo[(column - args.own) * args.width + j];
                 sum += product(Acc(args.value[e]), Acc(entry));
             }
+            if (i >= args.own) {
+                args.pieces[(i - args.own) * args.width + j] = static_cast<T>(sum);
+                continue;
+            }
+            const Acc x(args.x[i * args.ldx + j]);
             if (shift != Acc(0)) {
                 sum -= product(shift, x);
             }

@@ -66,6 +66,106 @@ std::vector<std::int64_t> useful_tiles(const ChunkRows& groups, int tile,
     return order;
 }
 
+std::int64_t longest_row(const std::vector<std::int64_t>& row_start) {
+    std::int64_t longest = 0;
+    for (std::size_t i = 1; i < row_start.size(); ++i) {
+        longest = std::max(longest, row_start[i] - row_start[i - 1]);
+    }
+    return longest;
+}
+
+/// The most entries of a row in chunks if the rows with more are stored apart; 0 if there are none.
+std::int64_t longest_of_chunks(const std::vector<std::int64_t>& row_start) {
+    const std::int64_t rows = std::max<std::int64_t>(std::ssize(row_start) - 1, 1);
+    const std::int64_t longest = std::max(LongRows::shortest, 2 * row_start.back() / rows);
+    return longest_row(row_start) > longest ? longest : 0;
+}
+
+/// True if one thread would compute the longest row for about as long as all the others compute the
+/// rest of a narrow product.
+bool delays_others(const std::vector<std::int64_t>& row_start) {
+    constexpr std::int64_t entries_meanwhile = 8192;
+    return longest_row(row_start) >
+           std::clamp(row_start.back() / entries_meanwhile, LongRows::piece, 8 * LongRows::piece);
+}
+
+/// The slots of long rows, and of the sums of their pieces, level by level.
+class LongRowSlots {
+  public:
+    struct Slots {
+        std::vector<std::int64_t> row;
+        std::vector<SparseLayout::Range> range;
+        void append(std::int64_t to, std::int64_t first, std::int64_t end) {
+            row.push_back(to);
+            range.push_back({first, end - first});
+        }
+    };
+    std::vector<std::int64_t> piece_row;
+    std::int64_t pieces = 0;
+
+    explicit LongRowSlots(const std::vector<std::int64_t>& row_start)
+        : own_(std::ssize(row_start) - 1), row_start_(row_start) {}
+
+    /// The slots of some rows: pieces first, because they have about equal lengths, then the rows
+    /// that are not cut.
+    Slots cut(std::span<const std::int64_t> rows) {
+        Slots slots;
+        Slots whole;
+        for (const std::int64_t row : rows) {
+            const std::int64_t begin = row_start_[static_cast<std::size_t>(row)];
+            const std::int64_t end = row_start_[static_cast<std::size_t>(row) + 1];
+            const std::int64_t first = pieces;
+            if (!divide(begin, end, LongRows::piece, slots)) {
+                whole.append(row, begin, end);
+                continue;
+            }
+            piece_row.insert(piece_row.end(), static_cast<std::size_t>(pieces - first), row);
+            sums_.append(row, first, pieces);
+        }
+        slots.row.insert(slots.row.end(), whole.row.begin(), whole.row.end());
+        slots.range.insert(slots.range.end(), whole.range.begin(), whole.range.end());
+        return slots;
+    }
+    /// Returns the slots of the next sums, until there are none. Call it after all of cut().
+    Slots next_sums() {
+        Slots slots;
+        Slots further;
+        for (std::size_t i = 0; i < sums_.row.size(); ++i) {
+            const SparseLayout::Range of = sums_.range[i];
+            const std::int64_t first = pieces;
+            if (divide(of.first, of.first + of.count, LongRows::summands, slots)) {
+                further.append(sums_.row[i], first, pieces);
+            } else {
+                slots.append(sums_.row[i], of.first, of.first + of.count);
+            }
+        }
+        sums_ = std::move(further);
+        return slots;
+    }
+
+  private:
+    /// Appends new pieces of at most `most` numbers each; none, and false, if one would suffice.
+    bool divide(std::int64_t begin, std::int64_t end, std::int64_t most, Slots& slots) {
+        const std::int64_t length = end - begin;
+        const std::int64_t parts = (length + most - 1) / most;
+        if (parts <= 1) {
+            return false;
+        }
+        // Equal parts, the first ones longer by one if that does not come out even.
+        std::int64_t at = begin;
+        for (std::int64_t p = 0; p < parts; ++p) {
+            const std::int64_t to = at + length / parts + (p < length % parts ? 1 : 0);
+            slots.append(own_ + pieces++, at, to);
+            at = to;
+        }
+        return true;
+    }
+
+    std::int64_t own_;
+    const std::vector<std::int64_t>& row_start_;
+    Slots sums_;
+};
+
 }  // namespace
 
 std::vector<std::int64_t> stage_rows(std::int64_t boundary_rows, int stages) {
@@ -112,48 +212,27 @@ void check_format(const SparseFormat& format) {
 }
 
 SparseLayout::SparseLayout(const FormatChoice& choice, const std::vector<std::int64_t>& row_start,
-                           std::vector<std::int64_t> order, std::int64_t interior_rows,
+                           const std::vector<std::int64_t>& order, std::int64_t interior_rows,
                            const Columns& columns, std::int64_t first_row, int stages)
     : format(choice.wish) {
     const auto rows = static_cast<std::int64_t>(row_start.size()) - 1;
     part.push_back({.rows = order.empty() ? rows : interior_rows});
-    for (const std::int64_t count : stage_rows(rows - part[0].rows, stages)) {
-        part.push_back({.rows = count, .first_slot = part.back().first_slot + part.back().rows});
+    count.boundary_rows = rows - part[0].rows;
+    int stage = 0;
+    for (const std::int64_t many : stage_rows(count.boundary_rows, stages)) {
+        part.push_back({.stage = ++stage,
+                        .rows = many,
+                        .first_slot = part.back().first_slot + part.back().rows});
     }
-    const auto arrange = [&](int chunk, std::int64_t sigma) {
-        format.chunk = chunk;
-        format.sigma = sigma;
-        row = order;
-        if (sigma > 1) {
-            if (row.empty()) {
-                row.resize(static_cast<std::size_t>(rows));
-                std::iota(row.begin(), row.end(), std::int64_t{0});
-            }
-            const std::span<std::int64_t> all(row);
-            for (const Part& p : part) {
-                sort_windows(all.subspan(static_cast<std::size_t>(p.first_slot),
-                                         static_cast<std::size_t>(p.rows)),
-                             sigma, row_start, choice.threads);
-            }
-        }
-        arrange_chunks(row_start);
-    };
-    const auto padding = [&] {
-        return row_start.back() == 0
-                   ? 1.0
-                   : static_cast<double>(stored()) / static_cast<double>(row_start.back());
-    };
-
     const bool device = choice.place == Place::device;
     const bool automatic = choice.wish.kind == SparseFormat::automatic;
-    const bool sorting_helps = device || choice.wish.width == 1;
     if (automatic) {
         const bool vectors_of_rows = !choice.complex && choice.wish.width <= 1;
         format.kind =
             device || vectors_of_rows ? SparseFormat::sell : SparseFormat::compressed_rows;
     }
     if (format.kind == SparseFormat::compressed_rows) {
-        arrange(1, 1);
+        arrange(1, 1, order, row_start, choice.threads);
         find_runs();
         return;
     }
@@ -161,23 +240,19 @@ SparseLayout::SparseLayout(const FormatChoice& choice, const std::vector<std::in
     const int chunk = choice.wish.chunk > 0 ? choice.wish.chunk
                       : device              ? warp
                                             : std::max(lanes, 4);
-    if (choice.wish.sigma > 0) {
-        arrange(chunk, choice.wish.sigma);
-    } else {
-        // Use the smallest sufficient window: the farther rows move, the fewer rows of X their
-        // neighbours share.
-        for (const std::int64_t windows : {0, 8, 128}) {
-            arrange(chunk, std::max<std::int64_t>(1, windows * chunk));
-            if (padding() <= 1.05 || (automatic && !sorting_helps)) {
-                break;
-            }
-        }
-    }
-    if (automatic && padding() > (device ? 1.5 : 1.1)) {
-        format.kind = SparseFormat::compressed_rows;
-        arrange(1, 1);
-    }
+    arrange_sorted(chunk, choice, order, row_start);
     format.tile = 1;
+    const std::int64_t longest = longest_of_chunks(row_start);
+    if (automatic && device && longest > 0 &&
+        (padding(row_start) > 1.5 || delays_others(row_start))) {
+        store_apart(longest, choice, order, row_start);
+        find_runs();
+        return;
+    }
+    if (automatic && padding(row_start) > (device ? 1.5 : 1.1)) {
+        format.kind = SparseFormat::compressed_rows;
+        arrange(1, 1, order, row_start, choice.threads);
+    }
     if (device && format.kind == SparseFormat::sell && format.sigma == 1 && choice.wish.tile != 1 &&
         columns && row_start.back() > 0) {
         arrange_tiles(choice, row_start, columns(), first_row);
@@ -185,24 +260,84 @@ SparseLayout::SparseLayout(const FormatChoice& choice, const std::vector<std::in
     find_runs();
 }
 
+std::int64_t SparseLayout::matrix_entries() const {
+    std::int64_t entries = 0;
+    for (const Part& p : part) {
+        entries += p.kind == Kind::sums ? 0 : p.entries;
+    }
+    return entries;
+}
+
+double SparseLayout::padding(const std::vector<std::int64_t>& row_start) const {
+    std::int64_t padded = 0;
+    std::int64_t entries = row_start.back();
+    for (const Part& p : part) {
+        padded += p.kind == Kind::rows ? p.entries : 0;
+        entries -= p.kind == Kind::long_rows ? p.entries : 0;
+    }
+    return entries == 0 ? 1.0 : static_cast<double>(padded) / static_cast<double>(entries);
+}
+
+void SparseLayout::arrange(int chunk, std::int64_t sigma, const std::vector<std::int64_t>& order,
+                           const std::vector<std::int64_t>& row_start, int threads) {
+    format.chunk = chunk;
+    format.sigma = sigma;
+    row = order;
+    if (sigma > 1 && row.empty()) {
+        row.resize(row_start.size() - 1);
+        std::iota(row.begin(), row.end(), std::int64_t{0});
+    }
+    for (Part& p : part) {
+        if (p.kind != Kind::rows) {
+            continue;
+        }
+        p.chunk = chunk;
+        if (sigma > 1) {
+            sort_windows(std::span(row).subspan(static_cast<std::size_t>(p.first_slot),
+                                                static_cast<std::size_t>(p.rows)),
+                         sigma, row_start, threads);
+        }
+    }
+    arrange_chunks(row_start);
+}
+
+void SparseLayout::arrange_sorted(int chunk, const FormatChoice& choice,
+                                  const std::vector<std::int64_t>& order,
+                                  const std::vector<std::int64_t>& row_start) {
+    if (choice.wish.sigma > 0) {
+        arrange(chunk, choice.wish.sigma, order, row_start, choice.threads);
+        return;
+    }
+    const bool sorting_helps = choice.place == Place::device || choice.wish.width == 1;
+    // Use the smallest sufficient window: the farther rows move, the fewer rows of X their
+    // neighbours share.
+    for (const std::int64_t windows : {0, 8, 128}) {
+        arrange(chunk, std::max<std::int64_t>(1, windows * chunk), order, row_start,
+                choice.threads);
+        if (padding(row_start) <= 1.05 ||
+            (choice.wish.kind == SparseFormat::automatic && !sorting_helps)) {
+            break;
+        }
+    }
+}
+
 void SparseLayout::arrange_chunks(const std::vector<std::int64_t>& row_start) {
-    const int chunk = format.chunk;
     start.assign(1, 0);
     full.clear();
     for (Part& p : part) {
         p.first_chunk = static_cast<std::int64_t>(full.size());
         const std::int64_t before = start.back();
-        for (std::int64_t c = 0; c < chunks_of(p.rows, chunk); ++c) {
+        for (std::int64_t c = 0; c < chunks_of(p.rows, p.chunk); ++c) {
             std::int64_t longest = 0;
             std::int64_t shortest = std::int64_t{1} << 30;
-            const std::int64_t end = std::min((c + 1) * chunk, p.rows);
-            for (std::int64_t s = c * chunk; s < end; ++s) {
-                const auto i = static_cast<std::size_t>(row_of(p.first_slot + s));
-                longest = std::max(longest, row_start[i + 1] - row_start[i]);
-                shortest = std::min(shortest, row_start[i + 1] - row_start[i]);
+            const std::int64_t end = std::min((c + 1) * p.chunk, p.rows);
+            for (std::int64_t s = c * p.chunk; s < end; ++s) {
+                const std::int64_t length = entries_of(p, s, row_start).count;
+                longest = std::max(longest, length);
+                shortest = std::min(shortest, length);
             }
-            start.push_back(start.back() + longest * chunk);
-            full.push_back(end == (c + 1) * chunk ? static_cast<std::int32_t>(shortest) : 0);
+            start.push_back(start.back() + longest * p.chunk);
+            full.push_back(end == (c + 1) * p.chunk ? static_cast<std::int32_t>(shortest) : 0);
         }
         p.entries = start.back() - before;
     }
@@ -251,6 +386,53 @@ void SparseLayout::arrange_tiles(const FormatChoice& choice,
         return;
     }
     format.tile = tile;
+}
+
+void SparseLayout::store_apart(std::int64_t longest, const FormatChoice& choice,
+                               const std::vector<std::int64_t>& order,
+                               const std::vector<std::int64_t>& row_start) {
+    const auto is_long = [&](std::int64_t i) {
+        const auto at = static_cast<std::size_t>(i);
+        return row_start[at + 1] - row_start[at] > longest;
+    };
+    const std::vector<Part> former = std::move(part);
+    part.clear();
+    std::vector<std::int64_t> slots;
+    const auto append = [&](Part p, const std::vector<std::int64_t>& rows) {
+        p.rows = std::ssize(rows);
+        p.first_slot = std::ssize(slots);
+        slots.insert(slots.end(), rows.begin(), rows.end());
+        part.push_back(p);
+    };
+    LongRowSlots apart(row_start);
+    const auto append_apart = [&](Kind kind, int stage, const LongRowSlots::Slots& some) {
+        if (!some.row.empty()) {
+            append({.kind = kind, .stage = stage, .first_range = std::ssize(range)}, some.row);
+            range.insert(range.end(), some.range.begin(), some.range.end());
+        }
+    };
+    std::vector<std::int64_t> long_ones;
+    for (const Part& p : former) {
+        std::vector<std::int64_t> others;
+        for (std::int64_t s = p.first_slot; s < p.first_slot + p.rows; ++s) {
+            const std::int64_t i = order.empty() ? s : order[static_cast<std::size_t>(s)];
+            (is_long(i) ? long_ones : others).push_back(i);
+        }
+        append({.stage = p.stage}, others);
+        const bool last = &p == &former.back();
+        if (p.stage == 0 || last) {
+            count.long_rows += std::ssize(long_ones);
+            append_apart(Kind::long_rows, p.stage, apart.cut(long_ones));
+            long_ones.clear();
+        }
+    }
+    piece_row = apart.piece_row;
+    const int last_stage = former.back().stage;
+    for (auto sums = apart.next_sums(); !sums.row.empty(); sums = apart.next_sums()) {
+        append_apart(Kind::sums, last_stage, sums);
+    }
+    count.pieces = apart.pieces;
+    arrange_sorted(warp, choice, slots, row_start);
 }
 
 void SparseLayout::find_runs() {

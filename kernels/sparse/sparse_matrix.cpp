@@ -19,6 +19,7 @@
 #include "kernels/operation.hpp"
 #include "kernels/sparse/assemble.hpp"
 #include "kernels/sparse/halo.hpp"
+#include "kernels/sparse/matrix_arrays.hpp"
 #include "kernels/sparse/product_arrays.hpp"
 #include "kernels/sparse/row_split.hpp"
 #include "kernels/sparse/sparse_layout.hpp"
@@ -45,12 +46,16 @@ struct SparseMatrix<T>::Data {
     Place place = Place::host;
     std::int64_t nonzeros = 0;
     std::int64_t global_nonzeros = 0;
-    std::int64_t stored = 0;  // nonzeros and padding
-    bool wide = false;        // 64-bit indices
+    std::int64_t stored = 0;          // all entries in memory that the parts contain
+    std::int64_t matrix_entries = 0;  // nonzeros and padding
+    bool wide = false;                // 64-bit indices
     SparseFormat format;
-    std::vector<SparseLayout::Part> part;  // see SparseLayout
-    int tile = 0;                          // see SparseLayout
-    Buffer list;                           // see SparseLayout::list()
+    // See SparseLayout.
+    std::vector<SparseLayout::Part> part;
+    std::vector<std::int64_t> piece_row;
+    SparseLayout::Counts count;
+    int tile = 0;  // see SparseLayout
+    Buffer list;   // see SparseLayout::list()
     Buffer start;
     Buffer full;  // on the host only
     Buffer column;
@@ -64,7 +69,18 @@ struct SparseMatrix<T>::Data {
     template <class Index>
     void convert(Context& ctx, const CsrArrays<T, Index>& csr,
                  const std::vector<std::int64_t>& row_start, const SparseFormat& wish);
-    void set_rows(SpmmvArgs<T>& args, const SparseLayout::Part& rows) const;
+    template <class Index, class To>
+    void convert_part(Context& ctx, const CsrArrays<T, Index>& csr, const SparseLayout& layout,
+                      const SparseLayout::Part& rows);
+    /// Sets the rows of a part, their halo if they need one, and the memory for `pieces` rows.
+    void set_rows(SpmmvArgs<T>& args, const SparseLayout::Part& rows, const T* received,
+                  T* sums_of_pieces) const;
+    /// Memory for the sums of the pieces of a product.
+    struct PieceMemory {
+        PieceMemory(Context& ctx, const Data& data, int width);
+        std::size_t bytes;
+        Scratch memory;
+    };
     SpmmvArgs<T> arguments(BlockView<const T> x, BlockView<T> y,
                            const ApplyOptions<T>& options) const;
 };
@@ -112,64 +128,11 @@ void check_rows(const Comm& comm, const CsrRows<T>& rows, int threads) {
     }
 }
 
-Buffer to_place(Context& ctx, Buffer host, const char* what) {
-    if (ctx.place() == Place::host || host.bytes() == 0) {
-        return host;
-    }
-    Buffer result = ctx.allocate(MemoryKind::device, host.bytes(), what);
-    device::copy(result.as<void>(), host.as<void>(), host.bytes(), ctx.stream());
-    ctx.synchronize();
-    return result;
-}
-
-template <class V>
-Buffer host_array(Context& ctx, std::int64_t size, const char* what) {
-    return ctx.allocate(MemoryKind::host, static_cast<std::size_t>(size) * sizeof(V), what);
-}
-
-/// Fills a new array in the Context's place with at(i), using all threads.
-template <class V, class At>
-Buffer make_array(Context& ctx, std::int64_t size, const char* what, At&& at) {
-    Buffer host = host_array<V>(ctx, size, what);
-    V* data = host.as<V>();
-#pragma omp parallel for num_threads(ctx.threads()) schedule(static)
-    for (std::int64_t i = 0; i < size; ++i) {
-        data[i] = static_cast<V>(at(static_cast<std::size_t>(i)));
-    }
-    return to_place(ctx, std::move(host), what);
-}
-
-/// The entries in storage order: at(k) for entry k of the rows, `padding` elsewhere.
-template <class V, class At>
-Buffer make_entries(Context& ctx, const SparseLayout& layout,
-                    const std::vector<std::int64_t>& row_start, const char* what, V padding,
-                    At&& at) {
-    Buffer host = host_array<V>(ctx, layout.stored(), what);
-    V* data = host.as<V>();
-    const int chunk = layout.format.chunk;
-    for (const SparseLayout::Part& part : layout.part) {
-        const std::int64_t chunks = (part.rows + chunk - 1) / chunk;
-#pragma omp parallel for num_threads(ctx.threads()) schedule(static)
-        for (std::int64_t c = 0; c < chunks; ++c) {
-            const auto start = layout.start.begin() + part.first_chunk + c;
-            std::fill(data + start[0], data + start[1], padding);
-            for (std::int64_t s = c * chunk; s < std::min((c + 1) * chunk, part.rows); ++s) {
-                const auto row = static_cast<std::size_t>(layout.row_of(part.first_slot + s));
-                V* to = data + start[0] + (s - c * chunk);
-                for (std::int64_t k = row_start[row]; k < row_start[row + 1]; ++k, to += chunk) {
-                    *to = static_cast<V>(at(static_cast<std::size_t>(k)));
-                }
-            }
-        }
-    }
-    return to_place(ctx, std::move(host), what);
-}
-
 template <class T>
 SparseLayout layout_of(const CsrRows<T>& rows, Place place, const SparseFormat& wish,
-                       RowSplit split, int threads = 1) {
+                       const RowSplit& split, int threads = 1) {
     return SparseLayout(
-        {wish, place, sizeof(T), is_complex_v<T>, threads}, rows.row_start, std::move(split.order),
+        {wish, place, sizeof(T), is_complex_v<T>, threads}, rows.row_start, split.order,
         split.interior, [&] { return EntryColumns(std::span<const std::int64_t>(rows.column)); },
         rows.map.first_row(), split.stages);
 }
@@ -180,24 +143,6 @@ CsrOnDevice<T, Index> on_device(const CsrArrays<T, Index>& csr) {
             csr.value.data()};
 }
 
-/// The elements of an array in either place, as To, in host memory.
-template <class To, class V>
-std::vector<To> in_host_memory(Context& ctx, Place place, std::span<const V> from) {
-    if (place == Place::host) {
-        return {from.begin(), from.end()};
-    }
-    std::vector<V> values(from.size());
-    if (!values.empty()) {
-        device::copy(values.data(), from.data(), from.size_bytes(), ctx.stream());
-        ctx.synchronize();
-    }
-    if constexpr (std::is_same_v<To, V>) {
-        return values;
-    } else {
-        return {values.begin(), values.end()};
-    }
-}
-
 }  // namespace
 
 template <class T>
@@ -205,7 +150,7 @@ SparseStorage storage_of(const CsrRows<T>& rows, Place place, const SparseFormat
     check_format(format);
     require_offsets(rows);
     const SparseLayout layout = layout_of(rows, place, format, split_rows(rows, false));
-    return {layout.format, layout.stored()};
+    return {layout.format, layout.matrix_entries(), layout.count.long_rows};
 }
 
 /// Everything but the entries.
@@ -213,8 +158,12 @@ template <class T>
 void SparseMatrix<T>::Data::arrange(Context& ctx, const SparseLayout& layout) {
     format = layout.format;
     part = layout.part;
+    piece_row = layout.piece_row;
+    count = layout.count;
     stored = layout.stored();
-    wide = map.local_rows() + halo->size() > std::numeric_limits<std::int32_t>::max();
+    matrix_entries = layout.matrix_entries();
+    wide = map.local_rows() + std::max(halo->size(), count.pieces) >
+           std::numeric_limits<std::int32_t>::max();
     start =
         make_array<std::int64_t>(ctx, static_cast<std::int64_t>(layout.start.size()),
                                  "chunk offsets", [&](std::size_t i) { return layout.start[i]; });
@@ -244,13 +193,60 @@ void SparseMatrix<T>::Data::upload(Context& ctx, CsrRows<T>&& rows, const Needed
         }
         return own + needed.place_of(column);
     };
+    const auto piece_column = [&](std::int64_t piece) { return own + piece; };
     column = wide ? make_entries<std::int64_t>(ctx, layout, rows.row_start, "column indices", -1,
-                                               local_column)
+                                               local_column, piece_column)
                   : make_entries<std::int32_t>(ctx, layout, rows.row_start, "column indices", -1,
-                                               local_column);
+                                               local_column, piece_column);
     std::vector<std::int64_t>().swap(rows.column);
-    value = make_entries<T>(ctx, layout, rows.row_start, "matrix entries", T(0),
-                            [&](std::size_t k) { return rows.value[k]; });
+    value = make_entries<T>(
+        ctx, layout, rows.row_start, "matrix entries", T(0),
+        [&](std::size_t k) { return rows.value[k]; }, [](std::int64_t) { return T(1); });
+}
+
+/// Stores the entries of a part on the device.
+template <class T>
+template <class Index, class To>
+void SparseMatrix<T>::Data::convert_part(Context& ctx, const CsrArrays<T, Index>& csr,
+                                         const SparseLayout& layout,
+                                         const SparseLayout::Part& rows) {
+    if (rows.rows == 0) {
+        return;
+    }
+    const auto range = layout.range.begin() + rows.first_range;
+    const auto slots = static_cast<std::size_t>(rows.rows);
+    if (rows.kind == SparseLayout::Kind::sums) {
+        std::vector<To> columns;
+        for (std::size_t s = 0; s < slots; ++s) {
+            const SparseLayout::Range of = range[static_cast<std::ptrdiff_t>(s)];
+            for (std::int64_t piece = of.first; piece < of.first + of.count; ++piece) {
+                columns.push_back(static_cast<To>(map.local_rows() + piece));
+            }
+        }
+        const std::vector<T> ones(columns.size(), T(1));
+        const std::int64_t first = layout.start[static_cast<std::size_t>(rows.first_chunk)];
+        device::copy(column.template as<To>() + first, columns.data(), columns.size() * sizeof(To),
+                     ctx.stream());
+        device::copy(value.template as<T>() + first, ones.data(), ones.size() * sizeof(T),
+                     ctx.stream());
+        ctx.synchronize();
+        return;
+    }
+    SpmmvArgs<T> args{};
+    set_rows(args, rows, nullptr, nullptr);
+    Buffer first;
+    if (rows.kind == SparseLayout::Kind::long_rows) {
+        first = make_array<std::int64_t>(ctx, rows.rows, "first entries", [&](std::size_t s) {
+            return range[static_cast<std::ptrdiff_t>(s)].first;
+        });
+    }
+    cuda::csr_to_chunks(
+        ctx, CsrToChunksArgs<T, Index, To>{on_device(csr), rows.rows, first.as<std::int64_t>(),
+                                           args.list, rows.chunk, args.start,
+                                           column.template as<To>(), value.template as<T>()});
+    if (first.bytes() > 0) {
+        ctx.synchronize();
+    }
 }
 
 /// Stores rows of a device's memory there. row_start: the offsets in host memory, from 0.
@@ -265,17 +261,21 @@ void SparseMatrix<T>::Data::convert(Context& ctx, const CsrArrays<T, Index>& csr
             columns = in_host_memory<Index>(ctx, csr.place, csr.column);
             return EntryColumns(std::span<const Index>(columns));
         };
-        arrange(ctx, SparseLayout({wish, place, sizeof(T), is_complex_v<T>, ctx.threads()},
-                                  row_start, {}, map.local_rows(), columns_on_host));
-        SpmmvArgs<T> rows{};
-        set_rows(rows, part[0]);
+        const SparseLayout layout({wish, place, sizeof(T), is_complex_v<T>, ctx.threads()},
+                                  row_start, {}, map.local_rows(), columns_on_host);
+        arrange(ctx, layout);
         const auto entries = [&]<class To>(To /*width*/) {
-            const auto count = static_cast<std::size_t>(stored);
+            // The kernels read entry 0 in place of entries that do not exist.
+            const auto count = static_cast<std::size_t>(std::max<std::int64_t>(stored, 1));
             column = ctx.allocate(MemoryKind::device, count * sizeof(To), "column indices");
             value = ctx.allocate(MemoryKind::device, count * sizeof(T), "matrix entries");
-            cuda::csr_to_chunks(ctx, CsrToChunksArgs<T, Index, To>{
-                                         on_device(csr), rows.list, format.chunk, rows.start,
-                                         column.template as<To>(), value.template as<T>()});
+            if (stored == 0) {
+                device::set_zero(column.template as<void>(), sizeof(To), ctx.stream());
+                device::set_zero(value.template as<void>(), sizeof(T), ctx.stream());
+            }
+            for (const SparseLayout::Part& rows : part) {
+                convert_part<Index, To>(ctx, csr, layout, rows);
+            }
         };
         wide ? entries(std::int64_t{}) : entries(std::int32_t{});
     }
@@ -316,8 +316,7 @@ SparseMatrix<T>::SparseMatrix(Context& ctx, CsrRows<T> rows, const SparseFormat&
     data.global_nonzeros = comm.sum(data.nonzeros);
     data.halo = std::make_unique<Halo<T>>(ctx, data.map, needed.rows, needed.stage, split.stages);
     comm.agree([&] {
-        const SparseLayout layout =
-            layout_of(rows, data.place, format, std::move(split), ctx.threads());
+        const SparseLayout layout = layout_of(rows, data.place, format, split, ctx.threads());
         data.upload(ctx, std::move(rows), needed, layout);
     });
 }
@@ -401,7 +400,7 @@ std::int64_t SparseMatrix<T>::halo_size() const {
 }
 template <class T>
 std::int64_t SparseMatrix<T>::boundary_rows() const {
-    return data().map.local_rows() - data().part.front().rows;
+    return data().count.boundary_rows;
 }
 template <class T>
 Symmetry SparseMatrix<T>::symmetry() const {
@@ -416,7 +415,7 @@ template <class T>
 double SparseMatrix<T>::padding() const {
     return data().nonzeros == 0
                ? 1.0
-               : static_cast<double>(data().stored) / static_cast<double>(data().nonzeros);
+               : static_cast<double>(data().matrix_entries) / static_cast<double>(data().nonzeros);
 }
 
 namespace {
@@ -448,23 +447,27 @@ void SparseMatrix<T>::for_each_entry(
     const auto start = elements<std::int64_t, std::int64_t>(ctx, data.place, data.start);
     const auto list = indices(data.list), column = indices(data.column);
     const auto value = elements<T, T>(ctx, data.place, data.value);
-    const std::int64_t columns = data.map.local_rows() + data.halo->size();
+    const std::int64_t own = data.map.local_rows();
+    const std::int64_t columns = own + data.halo->size();
     for (const SparseLayout::Part& part : data.part) {
+        if (part.kind == SparseLayout::Kind::sums) {
+            continue;
+        }
+        const std::int64_t pieces =
+            part.kind == SparseLayout::Kind::rows ? 0 : std::ssize(data.piece_row);
         for (std::int64_t s = 0; s < part.rows; ++s) {
-            const auto slot = static_cast<std::size_t>(part.first_slot + s);
             const auto run = static_cast<std::size_t>(part.first_run + s / part.run);
-            const std::size_t row =
-                list.empty() ? slot : static_cast<std::size_t>(list[run] + s % part.run);
-            const auto c = static_cast<std::size_t>(part.first_chunk + s / data.format.chunk);
-            require_sound_index(row < static_cast<std::size_t>(data.map.local_rows()) &&
-                                start[c] >= 0 && start[c] <= start[c + 1] &&
-                                start[c + 1] <= data.stored);
+            std::int64_t row = list.empty() ? part.first_slot + s : list[run] + s % part.run;
+            const auto c = static_cast<std::size_t>(part.first_chunk + s / part.chunk);
+            require_sound_index(row >= 0 && row < own + pieces && start[c] >= 0 &&
+                                start[c] <= start[c + 1] && start[c + 1] <= data.stored);
+            row = row < own ? row : data.piece_row[static_cast<std::size_t>(row - own)];
             const auto end = static_cast<std::size_t>(start[c + 1]);
-            for (auto e = static_cast<std::size_t>(start[c] + s % data.format.chunk); e < end;
-                 e += static_cast<std::size_t>(data.format.chunk)) {
+            for (auto e = static_cast<std::size_t>(start[c] + s % part.chunk); e < end;
+                 e += static_cast<std::size_t>(part.chunk)) {
                 require_sound_index(column[e] < columns);
                 if (column[e] >= 0) {
-                    use(row, column[e], value[e]);
+                    use(static_cast<std::size_t>(row), column[e], value[e]);
                 }
             }
         }
@@ -524,29 +527,46 @@ BlockView<const T> SparseMatrix<T>::received(int width) const {
 }
 
 template <class T>
-void SparseMatrix<T>::Data::set_rows(SpmmvArgs<T>& args, const SparseLayout::Part& rows) const {
+void SparseMatrix<T>::Data::set_rows(SpmmvArgs<T>& args, const SparseLayout::Part& rows,
+                                     const T* received, T* sums_of_pieces) const {
+    using Kind = SparseLayout::Kind;
     const auto listed = [&]<class Index>(const Index* all) {
         return all == nullptr ? nullptr : all + rows.first_run;
     };
+    const bool sums = rows.kind == Kind::sums;
+    args.halo = sums ? sums_of_pieces : rows.stage > 0 ? received : nullptr;
+    args.pieces = rows.kind == Kind::rows ? nullptr : sums_of_pieces;
+    args.piece_count = rows.kind == Kind::rows ? 0 : count.pieces;
+    args.apart = count.long_rows > 0;
+    args.chunk = rows.chunk;
     args.rows = rows.rows;
     args.entries = rows.entries;
     args.list = {wide ? nullptr : listed(list.template as<const std::int32_t>()),
                  wide ? listed(list.template as<const std::int64_t>()) : nullptr,
                  std::countr_zero(static_cast<unsigned>(rows.run))};
     args.tile = tile;
-    args.columns =
-        index_checks.expired() ? 0 : map.local_rows() + (args.halo == nullptr ? 0 : halo->size());
+    const std::int64_t far = args.halo == nullptr ? 0 : sums ? count.pieces : halo->size();
+    args.columns = index_checks.expired() ? 0 : map.local_rows() + far;
     args.start = start.template as<std::int64_t>() + rows.first_chunk;
     args.full = full.bytes() == 0 ? nullptr : full.template as<std::int32_t>() + rows.first_chunk;
+}
+
+template <class T>
+SparseMatrix<T>::Data::PieceMemory::PieceMemory(Context& ctx, const Data& data, int width)
+    : bytes(static_cast<std::size_t>(data.count.pieces) * static_cast<std::size_t>(width) *
+            sizeof(T)),
+      memory(ctx.scratch(memory_kind(data.place), bytes)) {
+    if (bytes > 0 && !data.index_checks.expired()) {
+        // The sums must not read other data in place of a piece that a wrong index left unwritten.
+        device::set_zero(memory.as<void>(), bytes, ctx.stream());
+    }
 }
 
 template <class T>
 SpmmvArgs<T> SparseMatrix<T>::Data::arguments(BlockView<const T> x, BlockView<T> y,
                                               const ApplyOptions<T>& options) const {
     SpmmvArgs<T> args{};
-    set_rows(args, part[0]);
     args.stored = stored;
-    args.chunk = format.chunk;
     args.width = x.cols;
     args.own = map.local_rows();
     args.column32 = wide ? nullptr : column.template as<std::int32_t>();
@@ -618,11 +638,10 @@ void SparseMatrix<T>::prepare(Context& ctx, std::span<const int> widths, bool do
             return;
         }
         const Data& data = this->data();
-        const T nowhere{};
-        for (std::size_t i = 0; i < data.part.size(); ++i) {
-            SpmmvArgs<T> args = data.arguments(BlockView<const T>(), BlockView<T>(), {});
-            args.halo = i > 0 ? &nowhere : nullptr;
-            data.set_rows(args, data.part[i]);
+        T nowhere{};
+        SpmmvArgs<T> args = data.arguments(BlockView<const T>(), BlockView<T>(), {});
+        for (const SparseLayout::Part& rows : data.part) {
+            data.set_rows(args, rows, &nowhere, &nowhere);
             if (args.rows > 0) {
                 cuda::request_spmmv(ctx, args, widths, dots);
             }
@@ -651,19 +670,23 @@ void SparseMatrix<T>::product(Context& ctx, BlockView<const T> x, BlockView<T> y
         return;
     }
     const ProductArrays<T> small(ctx, x.cols, data.part.size(), options);
+    const typename Data::PieceMemory pieces(ctx, data, x.cols);
     SpmmvArgs<T> args = data.arguments(x, y, options);
     args.shifts = small.shifts();
     args.sums = sums;
     dispatch<operations::spmmv, T>(ctx, [&](const auto& kernel) {
         const Ledger::Entry entry = kernel.enter(cost(args, data.nonzeros));
         data.halo->begin(ctx, x);
-        small.set_dots(args, 0);
-        multiply(kernel, args, data.halo->takes_multiprocessors());
-        for (std::size_t p = 1; p < data.part.size(); ++p) {
-            args.halo = data.halo->arrive(ctx, static_cast<int>(p) - 1);
-            data.set_rows(args, data.part[p]);
+        const T* received = nullptr;
+        int arrived = 0;
+        for (std::size_t p = 0; p < data.part.size(); ++p) {
+            const SparseLayout::Part& rows = data.part[p];
+            for (; arrived < rows.stage; ++arrived) {
+                received = data.halo->arrive(ctx, arrived);
+            }
+            data.set_rows(args, rows, received, pieces.memory.template as<T>());
             small.set_dots(args, p);
-            multiply(kernel, args, false);
+            multiply(kernel, args, arrived == 0 && data.halo->takes_multiprocessors());
         }
     });
     small.reduce();
@@ -680,14 +703,14 @@ void SparseMatrix<T>::repeat(Context& ctx, BlockView<const T> x, BlockView<T> y,
         return;
     }
     const ProductArrays<T> small(ctx, x.cols, data.part.size(), silent);
+    const typename Data::PieceMemory pieces(ctx, data, x.cols);
     SpmmvArgs<T> args = data.arguments(x, y, silent);
     args.shifts = small.shifts();
     args.sums = sums;
-    args.halo = data.halo->received();
     dispatch<operations::spmmv, T>(ctx, [&](const auto& kernel) {
         const Ledger::Entry entry = kernel.enter(cost(args, data.nonzeros));
         for (const SparseLayout::Part& rows : data.part) {
-            data.set_rows(args, rows);
+            data.set_rows(args, rows, data.halo->received(), pieces.memory.template as<T>());
             multiply(kernel, args, false);
         }
     });

@@ -51,14 +51,17 @@ struct CsrRows {
 /// Source: Kreutzer, Hager, Wellein, Fehske, Bishop, SIAM J. Sci. Comput. 36, 2014.
 ///
 /// On a device, `automatic` selects sell, so that the lanes of a warp read adjacent entries: C =
-/// 32, a warp, and the smallest sigma of 1, 8 C, 128 C that keeps the padding below 5%. It selects
-/// compressed rows if the padding would exceed 50%, as with a few long rows. On the host, real
-/// blocks of width 1 or of unknown width get sell with C = the lanes of a vector register, one lane
-/// per row (1.4 times the speed of compressed rows), if the padding stays below 10%. The rows are
-/// sorted only if the width is known to be 1, because wider blocks lose more by reading distant
-/// rows of X than they gain. Everything else gets compressed rows. Each rank chooses for its own
-/// rows. On a device, the format affects results only by the rounding of sums; on the host, not at
-/// all.
+/// 32, a warp, and the smallest sigma of 1, 8 C, 128 C that keeps the padding below 5%. If a few
+/// long rows would pad the others by more than 50%, or would take longer than all others, rows of
+/// more than 64 entries (or twice the average) are stored apart, as compressed rows; those of more
+/// than 512 entries are cut into pieces that many threads compute, and whose sums are added in a
+/// fixed order. Without such rows it selects compressed rows if the padding would exceed 50%. On
+/// the host, real blocks of width 1 or of unknown width get sell with C = the lanes of a vector
+/// register, one lane per row (1.4 times the speed of compressed rows), if the padding stays below
+/// 10%. The rows are sorted only if the width is known to be 1, because wider blocks lose more by
+/// reading distant rows of X than they gain. Everything else gets compressed rows. Each rank
+/// chooses for its own rows. On a device, the format affects results only by the rounding of sums;
+/// on the host, not at all.
 ///
 /// A device computes unsorted rows of sell in tiles that reuse rows of X (bricks of a grid, for
 /// instance, instead of lines), if that saves at least a quarter of the rows that its L1 caches
@@ -79,10 +82,12 @@ struct SparseFormat {
 
 /// The actual storage of one rank's rows.
 struct SparseStorage {
-    /// Never automatic; chunk and sigma are positive.
+    /// Never automatic; chunk and sigma are positive. Not for rows that are stored apart.
     SparseFormat format;
-    /// Number of stored entries, padding included.
+    /// Number of stored entries of the matrix, padding included.
     std::int64_t entries = 0;
+    /// Rows that are stored apart, as compressed rows.
+    std::int64_t long_rows = 0;
 };
 
 /// The storage that a SparseMatrix in this place will use for these rows. No communication. Cost:

@@ -55,7 +55,7 @@ constexpr Exception large_classes[] = {
      "one member for each function that it loads"},
     {"apps/eigs.hpp", "EigsOptions", 24, "a record: one member for each option"},
     {"apps/report.hpp", "EigsReport", 35, "a record: one member for each field of the report"},
-    {"kernels/operations/spmmv.hpp", "SpmmvArgs", 26, "a record: the arguments of a leaf"},
+    {"kernels/operations/spmmv.hpp", "SpmmvArgs", 29, "a record: the arguments of a leaf"},
     {"solvers/eigen/jacobi_davidson/jada_basis.hpp", "JadaBasis", 33,
      "six blocks and their small matrices"},
     {"solvers/eigen/lanczos/lanczos_recurrence.hpp", "LanczosRecurrence", 26,

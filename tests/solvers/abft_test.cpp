@@ -275,6 +275,57 @@ TEST(Abft, AnOperandThatIsNoLongerFiniteIsAFault) {
     }
 }
 
+/// A matrix with a few rows that a device stores apart: all columns, and 600 of them.
+template <class T>
+SparseMatrix<T> with_long_rows(Context& ctx) {
+    const std::int64_t n = 4000;
+    return matrix_from_rows<T>(ctx, n, [n](std::int64_t row, RowEntries<T>& entries) {
+        const bool longest = row % 2500 == 700;
+        const std::int64_t reach = longest ? n : row % 1500 == 300 ? 300 : 2;
+        for (std::int64_t j = std::max<std::int64_t>(row - reach, 0); j < std::min(row + reach, n);
+             ++j) {
+            entries.add(j, T(real_t<T>(1) / real_t<T>(3 + (row + j) % 7)));
+        }
+    });
+}
+
+/// Faults in the result and in the matrix are found and repaired to the same bits, or have no
+/// effect above the bounds.
+TYPED_TEST(AbftTest, FaultsInProductsWithLongRows) {
+    using T = TypeParam;
+    Context ctx = make_context();
+    std::mt19937_64 generator = make_generator();
+    SparseMatrix<T> a = with_long_rows<T>(ctx);
+    SparseMatrix<T> untouched = with_long_rows<T>(ctx);
+    int found = 0;
+    for (int trial = 0; trial < 40; ++trial) {
+        const FaultPlace place = trial % 2 == 0 ? FaultPlace::output : FaultPlace::matrix;
+        const std::uint64_t seed = generator();
+        const int width = std::array{1, 3, 8}[trial % 3];
+        ProtectedMatrix<T> guarded(ctx, a, {AbftMode::correct, strikes(place, seed), log_chunk});
+        BlockVector<T> x(ctx, a.row_map(), width);
+        BlockVector<T> y(ctx, a.row_map(), width);
+        BlockVector<T> exact(ctx, a.row_map(), width);
+        fill_random(ctx, seed, x);
+        untouched.apply(ctx, x.view(), exact.view());
+        guarded.apply(ctx, x.view(), y.view());
+        const auto result = download<T>(ctx, y.view());
+        const auto right = download<T>(ctx, exact.view());
+        EXPECT_EQ(guarded.counts().failed, 0);
+        EXPECT_EQ(guarded.counts().injected, 1);
+        if (guarded.counts().faults > 0) {
+            EXPECT_EQ(guarded.counts().faults, 1);
+            EXPECT_TRUE(same_values(result, right));
+            ++found;
+        } else {
+            EXPECT_LE(effect(guarded, result, right, width), 2.0);
+        }
+        guarded.audit(ctx);
+        EXPECT_EQ(guarded.counts().failed, 0);
+    }
+    EXPECT_GT(ctx.comm().sum(std::int64_t{found}), 4);
+}
+
 /// Random, constant and nearly constant operands of sizes from 2^-30 to 2^29, with shifts and
 /// coefficients: correct products keep their bits.
 TYPED_TEST(AbftTest, NoFalseAlarms) {
@@ -293,8 +344,9 @@ TYPED_TEST(AbftTest, NoFalseAlarms) {
                 }
             }
         });
-    for (SparseMatrix<T>* a : {&laplace, &uneven}) {
-        for (int trial = 0; trial < 60; ++trial) {
+    SparseMatrix<T> long_rows = with_long_rows<T>(ctx);
+    for (SparseMatrix<T>* a : {&laplace, &uneven, &long_rows}) {
+        for (int trial = 0; trial < (a == &long_rows ? 24 : 60); ++trial) {
             ProtectedMatrix<T> guarded(ctx, *a, {AbftMode::correct, {}, log_chunk});
             const int width = 1 + static_cast<int>(generator() % 9);
             BlockVector<T> x(ctx, a->row_map(), width);

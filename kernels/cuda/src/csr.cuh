@@ -35,16 +35,23 @@ template <class T, class From, class Index>
 __global__ void __launch_bounds__(256) csr_to_chunks(CsrToChunksArgs<T, From, Index> args) {
     const CsrOnDevice<T, From>& csr = args.csr;
     const std::int64_t threads = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
-    const std::int64_t slots = (csr.rows + args.chunk - 1) / args.chunk * args.chunk;
+    const std::int64_t slots = (args.slots + args.chunk - 1) / args.chunk * args.chunk;
     for (std::int64_t slot = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
          slot < slots; slot += threads) {
         const std::int64_t* const start = args.start + slot / args.chunk;
         std::int64_t to = start[0] + slot % args.chunk;
-        if (slot < csr.rows) {
-            const std::int64_t row = args.list.row_of(slot);
-            const From begin = csr.row_start[row] - csr.row_start[0];
-            const From end = csr.row_start[row + 1] - csr.row_start[0];
-            for (From k = begin; k < end; ++k, to += args.chunk) {
+        if (slot < args.slots) {
+            std::int64_t begin = 0;
+            std::int64_t end = 0;
+            if (args.first != nullptr) {
+                begin = args.first[slot];
+                end = begin + (start[1] - start[0]);
+            } else {
+                const std::int64_t row = args.list.row_of(slot);
+                begin = csr.row_start[row] - csr.row_start[0];
+                end = csr.row_start[row + 1] - csr.row_start[0];
+            }
+            for (std::int64_t k = begin; k < end; ++k, to += args.chunk) {
                 args.column[to] = static_cast<Index>(csr.column[k]);
                 args.value[to] = csr.value[k];
             }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Y = alpha (A - shift) X + beta Y for chunks of rows or compressed rows, with column dots or
 // checksums in the same pass. Sources: Kreutzer et al., SIAM J. Sci. Comput. 36, 2014
-// (SELL-C-sigma) and IPDPS 2015 (fused block products). Two kernels: spmmv for any storage;
-// spmmv_ahead for chunks, whose warps fetch the entries of their next rows while the loads of X are
-// in flight.
+// (SELL-C-sigma) and IPDPS 2015 (fused block products). Two kernels, which both fetch the next
+// entries while the loads of X are in flight: spmmv for any storage and width, where each thread
+// fetches for itself; spmmv_ahead for chunks, where the lanes of a warp exchange the entries.
 #pragma once
 
 #include "kernels/operations/spmmv.hpp"
@@ -234,30 +234,37 @@ std::int64_t spmmv_row(const SpmmvArgs<T>& args, std::int64_t slot) {
         return row;
     }
 }
-
-/// The number of entries that a thread fetches at a time: as many as its 64 registers hold.
-constexpr int spmmv_batch(int x_words, int value_words, int index_words, bool dots) {
-    const int kept = (dots ? 4 : 2) * x_words + (value_words == 4 ? 8 : 0);
-    const int fetched = x_words + value_words + index_words;
-    return kept + 8 * fetched <= 44 ? 8 : kept + 4 * fetched <= 44 ? 4 : 2;
+template <bool CHECKED, class T>
+std::int64_t spmmv_row_or_piece(const SpmmvArgs<T>& args, std::int64_t slot) {
+    const std::int64_t row = args.row_of(slot);
+    if constexpr (CHECKED) {
+        return args.is_row_or_piece(row) ? row : 0;
+    } else {
+        return row;
+    }
 }
 
 /// The threads of a row: one per WORD bytes of its WIDTH columns, times SPLIT (a power of two)
-/// threads that share the entries of the row. A block walks down tiles of tile_rows rows, so that
-/// its L1 cache holds the rows of X that neighbouring rows share. Several entries are fetched at a
-/// time, so that their rows of X are in flight together. WORD: X, Y, the halo and all their rows
-/// are aligned to it. The rows of the halo have halo_ld elements; without HALO there is no halo.
-template <class T, class Index, int WIDTH, int WORD, int SPLIT, int THREADS, bool HALO, int ENDING,
-          bool CHECKED>
-__global__ void __launch_bounds__(THREADS, (ENDING >= summed ? 512 : 1024) / THREADS)
+/// threads that share the entries of the row. Rows follow each other in a block without regard to
+/// warps, so that every width keeps all threads busy. A block walks down tiles of tile_rows rows, a
+/// multiple of the rows that it computes at once, so that its L1 cache holds the rows of X that
+/// neighbouring rows share. A thread takes BATCH entries at a time: while their rows of X are in
+/// flight, it fetches the next BATCH entries, and the bounds of the row after that. WORD: X, Y, the
+/// halo, the pieces and all their rows are aligned to it. The rows of the halo and of the pieces
+/// have halo_ld elements; without HALO there is no halo. There must be at least one entry in
+/// memory.
+///
+/// No load depends on a condition, because such loads would wait for each other. In place of an
+/// entry beyond its row, a thread loads its first one again, and padding loads row 0 of X.
+template <class T, class Index, int WIDTH, int WORD, int SPLIT, int BATCH, int THREADS, int BLOCKS,
+          bool HALO, int ENDING, bool CHECKED>
+__global__ void __launch_bounds__(THREADS, BLOCKS)
     spmmv(SpmmvArgs<T> args, const Index* column_of, std::int64_t halo_ld, std::int64_t tile_rows,
           void* workspace, unsigned* counters, int group, SpmmvSumsArgs sums_args) {
     constexpr int bytes = sizeof(T);
     constexpr int count = WORD > bytes ? WORD / bytes : 1;
     constexpr int slots = WIDTH / count * SPLIT;
     constexpr int lanes = THREADS / slots;
-    constexpr int batch =
-        spmmv_batch(count * bytes / 4, bytes / 4, sizeof(Index) / 4, ENDING == dotted);
     static_assert(WIDTH % count == 0 && lanes > 0);
 
     const int lane = threadIdx.x / slots;
@@ -266,67 +273,112 @@ __global__ void __launch_bounds__(THREADS, (ENDING >= summed ? 512 : 1024) / THR
     const int log_chunk = __ffs(args.chunk) - 1;
     const int step = args.chunk * SPLIT;
     const SpmmvSource<HALO, T, Index> source_of(args, halo_ld, column);
+    struct Entries {
+        Index column[BATCH];
+        Packet<T, 1, bytes> value[BATCH];
+        int left;  // entries of the row from the first of these on, those of other parts included
+    };
+    struct Run {
+        std::int64_t entry;  // this thread's next entry of the row
+        int left;            // as in Entries; at most 0: none
+    };
+    const auto run_of = [&](std::int64_t base) {
+        const std::int64_t slot = base + lane;
+        Run run{0, 0};
+        if (lane < lanes && slot < args.rows) {
+            const std::int64_t* const start = args.start + (slot >> log_chunk);
+            const std::int64_t begin = spmmv_offset<CHECKED>(args, load_constant(start));
+            const std::int64_t end = spmmv_offset<CHECKED>(args, load_constant(start + 1));
+            run.entry = begin + (slot & (args.chunk - 1)) + part * args.chunk;
+            std::int64_t length = (end - begin) >> log_chunk;
+            if constexpr (CHECKED) {
+                // An offset that a fault has changed can give any number, also a negative one.
+                constexpr std::int64_t most = std::int64_t{1} << 30;
+                length = length < 0 ? 0 : minimum(length, most);
+            }
+            run.left = static_cast<int>(length) - part;
+        }
+        return run;
+    };
+    const auto fetch = [&](std::int64_t entry, int left, Entries& to) {
+        const std::int64_t first = left > 0 ? entry : 0;
+        const Index* const columns = column_of + first;
+        const T* const values = args.value + first;
+        to.left = left;
+#pragma unroll
+        for (int u = 0; u < BATCH; ++u) {
+            const int offset = u * SPLIT < left ? u * step : 0;
+            to.column[u] = __ldcs(columns + offset);
+            to.value[u].load_streamed(values + offset);
+        }
+    };
+    // The first slots of the block's steps, in order.
+    const int tile_steps = static_cast<int>(tile_rows) / lanes;
+    std::int64_t ahead = static_cast<std::int64_t>(blockIdx.x) * tile_rows;
+    int steps_left = tile_steps;
+    const auto advance = [&] {
+        ahead += lanes;
+        if (--steps_left == 0) {
+            ahead += static_cast<std::int64_t>(gridDim.x - 1) * tile_rows;
+            steps_left = tile_steps;
+        }
+        return ahead;
+    };
 
     T dot[2 * count] = {};
     using End = SpmmvEnd<count, WORD, 1, 0, ENDING, T>;
     typename End::Sums row_sums;
     SpmmvLaneSums<T, End::Sums::values, 1> sums;
     int summed_rows = 0;
-    for (std::int64_t tile = static_cast<std::int64_t>(blockIdx.x) * tile_rows; tile < args.rows;
-         tile += static_cast<std::int64_t>(gridDim.x) * tile_rows) {
-        const std::int64_t tile_end = minimum(tile + tile_rows, args.rows);
-        // The threads of a block loop together, because all threads of a warp take part in the
-        // shuffles.
-        for (std::int64_t base = tile; base < tile_end; base += lanes) {
-            const std::int64_t slot = base + lane;
-            const bool active = lane < lanes && slot < tile_end;
-            T sum[count] = {};
-            if (active) {
-                const std::int64_t* const start = args.start + (slot >> log_chunk);
-                const std::int64_t end = spmmv_offset<CHECKED>(args, load_constant(start + 1));
-                for (std::int64_t first = spmmv_offset<CHECKED>(args, load_constant(start)) +
-                                          (slot & (args.chunk - 1)) + part * args.chunk;
-                     first < end; first += batch * step) {
-                    Index source[batch];
-                    Packet<T, 1, bytes> value[batch];
-                    Packet<T, count, WORD> x[batch];
+    std::int64_t base = ahead;
+    Run run = run_of(base);
+    std::int64_t next_base = advance();
+    Run next_run = run_of(next_base);
+    Entries now;
+    fetch(run.entry, run.left, now);
+    // The threads of a block loop together, because all threads of a warp take part in the
+    // shuffles.
+    while (base < args.rows) {
+        const std::int64_t base_after = advance();
+        const Run run_after = run_of(base_after);
+        T sum[count] = {};
+        bool more = false;
+        do {
+            Packet<T, count, WORD> x[BATCH];
 #pragma unroll
-                    for (int u = 0; u < batch; ++u) {
-                        const std::int64_t entry = first + u * step;
-                        source[u] = -1;
-                        if (entry < end) {
-                            source[u] = __ldcs(column_of + entry);
-                            value[u].load_streamed(args.value + entry);
-                        }
-                    }
+            for (int u = 0; u < BATCH; ++u) {
+                now.column[u] = spmmv_column<CHECKED>(args, now.column[u]);
+                const Index source = now.column[u] < 0 ? 0 : now.column[u];
+                x[u].load_constant(source_of(source));
+            }
+            run.entry += static_cast<std::int64_t>(BATCH) * step;
+            run.left -= BATCH * SPLIT;
+            more = run.left > 0;
+            Entries next;
+            fetch(more ? run.entry : next_run.entry, more ? run.left : next_run.left, next);
 #pragma unroll
-                    for (int u = 0; u < batch; ++u) {
-                        source[u] = spmmv_column<CHECKED>(args, source[u]);
-                        if (source[u] >= 0) {
-                            x[u].load_constant(source_of(source[u]));
-                        }
-                    }
+            for (int u = 0; u < BATCH; ++u) {
+                if (u * SPLIT < now.left && now.column[u] >= 0) {
 #pragma unroll
-                    for (int u = 0; u < batch; ++u) {
-                        if (source[u] >= 0) {
-#pragma unroll
-                            for (int v = 0; v < count; ++v) {
-                                sum[v] = multiply_add(value[u].at[0], x[u].at[v], sum[v]);
-                            }
-                        }
+                    for (int v = 0; v < count; ++v) {
+                        sum[v] = multiply_add(now.value[u].at[0], x[u].at[v], sum[v]);
                     }
                 }
             }
+            now = next;
+        } while (more);
 #pragma unroll
-            for (int distance = SPLIT / 2; distance > 0; distance /= 2) {
+        for (int distance = SPLIT / 2; distance > 0; distance /= 2) {
 #pragma unroll
-                for (int v = 0; v < count; ++v) {
-                    sum[v] = sum[v] + shuffle_xor(sum[v], distance);
-                }
+            for (int v = 0; v < count; ++v) {
+                sum[v] = sum[v] + shuffle_xor(sum[v], distance);
             }
-            if (active && part == 0) {
+        }
+        const std::int64_t slot = base + lane;
+        if (lane < lanes && slot < args.rows && part == 0) {
+            const std::int64_t row = spmmv_row_or_piece<CHECKED>(args, slot);
+            if (row < args.own) {
                 End end_of_row(args);
-                const std::int64_t row = spmmv_row<CHECKED>(args, slot);
                 end_of_row.load_old(row, column);
                 end_of_row.load_weights(sums_args, row);
                 end_of_row.load_x(row, column);
@@ -336,8 +388,19 @@ __global__ void __launch_bounds__(THREADS, (ENDING >= summed ? 512 : 1024) / THR
                         sums.template add<1>(row_sums.value, 0);
                     }
                 }
+            } else {
+                Packet<T, count, WORD> piece;
+#pragma unroll
+                for (int v = 0; v < count; ++v) {
+                    piece.at[v] = sum[v];
+                }
+                piece.store_streamed(args.pieces + (row - args.own) * halo_ld + column);
             }
         }
+        base = next_base;
+        run = next_run;
+        next_base = base_after;
+        next_run = run_after;
     }
     if constexpr (ENDING == dotted) {
         __shared__ T shared[2 * count * THREADS];

@@ -128,7 +128,7 @@ void for_each_column_kernel(F&& f) {
     std::set<std::string> products;
     for (const int width : {1, 2, 3, 4, 5, 8, 16, 31, 32, 64}) {
         for (const std::size_t align : {alignof(T), std::size_t{16}}) {
-            // Chunks of 32 rows, and compressed rows; seven entries per row.
+            // Chunks of 32 rows, and compressed rows, most of them apart; seven entries per row.
             for (const int chunk : {32, 1}) {
                 for (const auto ending : {SpmmvEnding::scaled, SpmmvEnding::fused,
                                           SpmmvEnding::dotted, SpmmvEnding::summed}) {
@@ -142,7 +142,8 @@ void for_each_column_kernel(F&& f) {
                                               .halo = width % 2 == 0,
                                               .fused = ending == SpmmvEnding::fused,
                                               .dots = ending == SpmmvEnding::dotted,
-                                              .sums = ending == SpmmvEnding::summed});
+                                              .sums = ending == SpmmvEnding::summed,
+                                              .apart = chunk == 1 && width < 64});
                     const bool wide = width == (ending == SpmmvEnding::dotted ? 5 : 4);
                     const bool checked = width == 3 || width == 8 || wide;
                     products.insert(expression<T>(tiling, wide ? "long" : "int", width % 2 == 0,

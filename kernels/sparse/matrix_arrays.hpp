@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Arrays of a matrix in the place of a Context. Private to kernels/sparse/.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "blockvec/context.hpp"
+#include "kernels/sparse/sparse_layout.hpp"
+
+namespace quiver {
+
+inline Buffer to_place(Context& ctx, Buffer host, const char* what) {
+    if (ctx.place() == Place::host || host.bytes() == 0) {
+        return host;
+    }
+    Buffer result = ctx.allocate(MemoryKind::device, host.bytes(), what);
+    device::copy(result.as<void>(), host.as<void>(), host.bytes(), ctx.stream());
+    ctx.synchronize();
+    return result;
+}
+
+template <class V>
+Buffer host_array(Context& ctx, std::int64_t size, const char* what) {
+    return ctx.allocate(MemoryKind::host, static_cast<std::size_t>(size) * sizeof(V), what);
+}
+
+/// Fills a new array in the Context's place with at(i), using all threads.
+template <class V, class At>
+Buffer make_array(Context& ctx, std::int64_t size, const char* what, At&& at) {
+    Buffer host = host_array<V>(ctx, size, what);
+    V* data = host.as<V>();
+#pragma omp parallel for num_threads(ctx.threads()) schedule(static)
+    for (std::int64_t i = 0; i < size; ++i) {
+        data[i] = static_cast<V>(at(static_cast<std::size_t>(i)));
+    }
+    return to_place(ctx, std::move(host), what);
+}
+
+/// The entries in storage order: at(k) for entry k of the rows, sum_at(p) for piece p in a sum,
+/// `padding` elsewhere.
+template <class V, class At, class SumAt>
+Buffer make_entries(Context& ctx, const SparseLayout& layout,
+                    const std::vector<std::int64_t>& row_start, const char* what, V padding,
+                    At&& at, SumAt&& sum_at) {
+    // The kernels of a device read entry 0 in place of entries that do not exist.
+    const std::int64_t size =
+        layout.stored() + (layout.stored() == 0 && ctx.place() == Place::device ? 1 : 0);
+    Buffer host = host_array<V>(ctx, size, what);
+    V* data = host.as<V>();
+    std::fill(data + layout.stored(), data + size, padding);
+    for (const SparseLayout::Part& part : layout.part) {
+        const int chunk = part.chunk;
+        const bool sums = part.kind == SparseLayout::Kind::sums;
+        const std::int64_t chunks = (part.rows + chunk - 1) / chunk;
+#pragma omp parallel for num_threads(ctx.threads()) schedule(static)
+        for (std::int64_t c = 0; c < chunks; ++c) {
+            const auto start = layout.start.begin() + part.first_chunk + c;
+            std::fill(data + start[0], data + start[1], padding);
+            for (std::int64_t s = c * chunk; s < std::min((c + 1) * chunk, part.rows); ++s) {
+                const auto [first, count] = layout.entries_of(part, s, row_start);
+                V* to = data + start[0] + (s - c * chunk);
+                for (std::int64_t k = first; k < first + count; ++k, to += chunk) {
+                    *to = static_cast<V>(sums ? sum_at(k) : at(static_cast<std::size_t>(k)));
+                }
+            }
+        }
+    }
+    return to_place(ctx, std::move(host), what);
+}
+
+/// The elements of an array in either place, as To, in host memory.
+template <class To, class V>
+std::vector<To> in_host_memory(Context& ctx, Place place, std::span<const V> from) {
+    if (place == Place::host) {
+        return {from.begin(), from.end()};
+    }
+    std::vector<V> values(from.size());
+    if (!values.empty()) {
+        device::copy(values.data(), from.data(), from.size_bytes(), ctx.stream());
+        ctx.synchronize();
+    }
+    if constexpr (std::is_same_v<To, V>) {
+        return values;
+    } else {
+        return {values.begin(), values.end()};
+    }
+}
+
+}  // namespace quiver
