@@ -44,6 +44,14 @@ int streamed_width(Dtype scalar, int n) {
 /// slab in every measured plan.
 constexpr int streamed_step = 64;
 
+/// The columns of A of a streamed tsmttsm are rounded up to a multiple of this: those of eight
+/// warps on the tensor cores, and of one warp with vectors of 16 bytes (single precision) or two.
+constexpr int streamed_sums_step = 128;
+/// The columns of B are rounded up to a multiple of this.
+int streamed_sums_width(Dtype scalar) {
+    return scalar == Dtype::d ? 8 : scalar == Dtype::z ? 4 : 2;
+}
+
 /// True for m columns of X and n of Y in single precision if the other kernels read X faster: an
 /// even m, of which one panel takes all.
 bool one_panel_is_faster(int m, int n, bool adds) {
@@ -88,6 +96,49 @@ std::vector<ProductShape> ProductShape::streamed_products(Dtype scalar) {
     if (scalar == Dtype::z) {
         for (int n = widest_streamed_panel / 2 + 1; n <= widest_streamed_panel; ++n) {
             add(2 * widest_panel, n);
+        }
+    }
+    return shapes;
+}
+
+bool prefers_streamed_sums(Dtype scalar, int m, int n) {
+    constexpr int narrow = 16;
+    if (m <= widest_shared_panel || n > narrow) {
+        return false;
+    }
+    switch (scalar) {
+        case Dtype::s:
+            return n > 8 && n <= 12 && m > 224;
+        case Dtype::c:
+            // The other kernels compute 225 to 256 columns without padding.
+            return n > 8 && (n <= 12 || m <= 224 || m > 256);
+        case Dtype::z:
+            // The sums of the other kernels take more than one panel of A.
+            return n > 12 ? m > 384 : n > 8 ? true : n > 4 && m > 256;
+        default:
+            return false;
+    }
+}
+
+ProductShape ProductShape::streams_of_sums(Dtype scalar, int m, int n) {
+    ProductShape shape(scalar, 1, 1);
+    shape.m = round_up(m, streamed_sums_step);
+    shape.n = round_up(n, streamed_sums_width(scalar));
+    shape.exact = false;
+    shape.streamed = true;
+    return shape;
+}
+
+std::vector<ProductShape> ProductShape::streamed_sums(Dtype scalar) {
+    std::vector<ProductShape> shapes;
+    for (int m = widest_shared_panel + streamed_sums_step; m <= widest_streamed_sums;
+         m += streamed_sums_step) {
+        for (int n = streamed_sums_width(scalar); n <= 16; n += streamed_sums_width(scalar)) {
+            // The rule may hold for some of the widths that this shape serves only.
+            if (prefers_streamed_sums(scalar, m, n) ||
+                prefers_streamed_sums(scalar, m - streamed_sums_step + 1, n)) {
+                shapes.push_back(streams_of_sums(scalar, m, n));
+            }
         }
     }
     return shapes;
