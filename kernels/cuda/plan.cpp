@@ -47,9 +47,10 @@ constexpr int streamed_step = 64;
 /// The columns of A of a streamed tsmttsm are rounded up to a multiple of this: those of eight
 /// warps on the tensor cores, and of one warp with vectors of 16 bytes (single precision) or two.
 constexpr int streamed_sums_step = 128;
-/// The columns of B are rounded up to a multiple of this.
-int streamed_sums_width(Dtype scalar) {
-    return scalar == Dtype::d ? 8 : scalar == Dtype::z ? 4 : 2;
+/// The columns of B that the streamed kernel of n columns computes.
+int streamed_sums_width(Dtype scalar, int n) {
+    const int step = scalar == Dtype::d ? 8 : scalar == Dtype::z || (n > 4 && n <= 8) ? 4 : 2;
+    return round_up(n, step);
 }
 
 /// True for m columns of X and n of Y in single precision if the other kernels read X faster: an
@@ -103,18 +104,21 @@ std::vector<ProductShape> ProductShape::streamed_products(Dtype scalar) {
 
 bool prefers_streamed_sums(Dtype scalar, int m, int n) {
     constexpr int narrow = 16;
-    if (m <= widest_shared_panel || n > narrow) {
+    // Streams compute 256 columns for an A of fewer, and have not been measured up to this width.
+    constexpr int least = 192;
+    // The other kernels compute up to 224 columns, or 225 to 256, without much padding.
+    constexpr int padded = 224;
+    constexpr int exact = 256;
+    if (m <= least || n > narrow) {
         return false;
     }
     switch (scalar) {
         case Dtype::s:
-            return n > 8 && n <= 12 && m > 224;
+            return m > exact || m % 4 == 0 || n == 1 || n > 4;
         case Dtype::c:
-            // The other kernels compute 225 to 256 columns without padding.
-            return n > 8 && (n <= 12 || m <= 224 || m > 256);
+            return m > exact || n <= 12 || (n <= 14 && m <= padded);
         case Dtype::z:
-            // The sums of the other kernels take more than one panel of A.
-            return n > 12 ? m > 384 : n > 8 ? true : n > 4 && m > 256;
+            return m > padded || n > 2;
         default:
             return false;
     }
@@ -123,7 +127,7 @@ bool prefers_streamed_sums(Dtype scalar, int m, int n) {
 ProductShape ProductShape::streams_of_sums(Dtype scalar, int m, int n) {
     ProductShape shape(scalar, 1, 1);
     shape.m = round_up(m, streamed_sums_step);
-    shape.n = round_up(n, streamed_sums_width(scalar));
+    shape.n = streamed_sums_width(scalar, n);
     shape.exact = false;
     shape.streamed = true;
     return shape;
@@ -133,10 +137,14 @@ std::vector<ProductShape> ProductShape::streamed_sums(Dtype scalar) {
     std::vector<ProductShape> shapes;
     for (int m = widest_shared_panel + streamed_sums_step; m <= widest_streamed_sums;
          m += streamed_sums_step) {
-        for (int n = streamed_sums_width(scalar); n <= 16; n += streamed_sums_width(scalar)) {
+        for (int n = 1; n <= 16; ++n) {
             // The rule may hold for some of the widths that this shape serves only.
-            if (prefers_streamed_sums(scalar, m, n) ||
-                prefers_streamed_sums(scalar, m - streamed_sums_step + 1, n)) {
+            bool serves = false;
+            for (int part = m - streamed_sums_step + 1; part <= m; ++part) {
+                serves = serves || prefers_streamed_sums(scalar, part, n);
+            }
+            if (serves && (shapes.empty() || shapes.back().m != m ||
+                           shapes.back().n != streamed_sums_width(scalar, n))) {
                 shapes.push_back(streams_of_sums(scalar, m, n));
             }
         }

@@ -139,7 +139,8 @@ struct PlannedKernel {
 /// warps, and `vector` the steps of a product. bulk: uses the copy engine. atomics: the blocks add
 /// their sums to C in any order, so that two runs may give different bits. streamed: the kernel of
 /// src/tsmttsm_streamed.cuh, for an A of many columns. Its teams share the columns of A, and a
-/// thread has tile_m of them (tensor: not used); tile_n and `vector` are not used.
+/// thread has tile_m of them. tile_n, 1 or 2, counts the lanes that share the columns of B. With
+/// `tensor`, tile_m and tile_n are 1; `vector` is not used.
 struct TsmttsmPlan {
     using Request = Served;
     QUIVER_FIELDS(TsmttsmPlan, (bool, tensor, false), (int, tile_m, 1), (int, tile_n, 1),

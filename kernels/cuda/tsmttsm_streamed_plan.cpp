@@ -7,26 +7,30 @@ namespace {
 
 constexpr int piece_bytes = 512;  // of a warp: 16 of each lane
 
-/// Columns of A that a warp computes at a time: a tile of the tensor cores, or one vector per lane.
-int columns_at_a_time(const TsmttsmPlan& plan, const ProductShape& shape) {
-    return plan.tensor ? 16 : 32 * (16 / shape.scalar_bytes());
+/// Columns of B that a lane multiplies without tensor cores.
+int columns_a_lane(const TsmttsmPlan& plan, const ProductShape& shape) {
+    const int unit = 16 / shape.scalar_bytes();
+    return plan.tile_n == 1 ? shape.n : round_up(ceil_div(shape.n, plan.tile_n), unit);
 }
 
-/// Bytes of a stage of a warp for `rows` rows.
+/// Bytes of a stage of a team for `rows` rows.
 int stage_bytes(const TsmttsmPlan& plan, const ProductShape& shape, int rows) {
+    const int warps = plan.team / 32;
     const int bytes = shape.scalar_bytes();
     if (plan.tensor) {
         const int parts = parts_of(shape.scalar);
         const int tiles_m = ceil_div(ceil_div(shape.m, 16), plan.team / 32);
         const int tiles_n = ceil_div(parts * shape.n, 8);
-        return rows / 4 * (tiles_m * parts * piece_bytes + tiles_n * 32 * bytes);
+        return rows / 4 * (warps * tiles_m * parts * piece_bytes + tiles_n * 32 * bytes / parts);
     }
     const int unit = 16 / bytes;
-    return rows * plan.tile_m / unit * piece_bytes + rows * ceil_div(shape.n, unit) * 16;
+    const int pitch_b = round_up(plan.tile_n * columns_a_lane(plan, shape), unit);
+    return rows * warps * plan.tile_m / unit / plan.tile_n * piece_bytes +
+           round_up(rows * pitch_b * bytes, 16);
 }
 
 std::size_t shared_bytes(const TsmttsmPlan& plan, const ProductShape& shape) {
-    return static_cast<std::size_t>(plan.threads / 32 * plan.stages) *
+    return static_cast<std::size_t>(plan.threads / plan.team * plan.stages) *
            static_cast<std::size_t>(stage_bytes(plan, shape, plan.rows));
 }
 
@@ -36,26 +40,44 @@ void fill_ring(TsmttsmPlan& plan, const ProductShape& shape, int stage, int ring
     const int step = plan.tensor ? 4 : 1;
     plan.rows = std::max(1, stage / stage_bytes(plan, shape, step)) * step;
     plan.stages =
-        std::clamp(ring / (plan.threads / 32 * stage_bytes(plan, shape, plan.rows)), 2, 8);
+        std::clamp(ring / (plan.threads / plan.team * stage_bytes(plan, shape, plan.rows)), 2, 8);
 }
 
-/// The fastest of the plans measured on an H100.
+/// Threads of a team and of a block, columns of A of a thread, and about the bytes of a stage.
+struct Teams {
+    int team, threads, tile_m, stage;
+};
+
+/// The fastest of the plans measured on an H100 for a shape of whole steps of 128 columns.
+Teams measured_teams(const ProductShape& shape) {
+    constexpr int kb = 1024;
+    const int blocks = ceil_div(shape.m, 128);
+    if (has_tensor_kernels(shape.scalar)) {
+        // With fewer warps, each has more products for its loads of B.
+        if (shape.scalar == Dtype::z && shape.m <= 256 && shape.n > 4) {
+            return shape.n <= 8 ? Teams{64, 128, 1, 16 * kb} : Teams{128, 256, 1, 16 * kb};
+        }
+        return {256, 256, 1, 24 * kb};
+    }
+    if (blocks == 3 && shape.scalar == Dtype::s && shape.n > 8) {
+        return {96, 384, 4, 8 * kb};
+    }
+    if (blocks == 3 && shape.scalar == Dtype::c && shape.n > 4) {
+        return shape.n <= 8 ? Teams{96, 384, 4, 8 * kb} : Teams{192, 384, 2, 16 * kb};
+    }
+    const int team = 32 * blocks;
+    return {team, std::max(1, 256 / team) * team, 4, 24 * kb};
+}
+
 TsmttsmPlan measured_plan(const ProductShape& shape) {
+    const Teams teams = measured_teams(shape);
     TsmttsmPlan plan;
     plan.streamed = true;
     plan.tensor = has_tensor_kernels(shape.scalar);
-    if (plan.tensor) {
-        plan.team = plan.threads = 256;
-        fill_ring(plan, shape, 2300, 144 * 1024);
-        return plan;
-    }
-    plan.tile_m = 4;
-    const int warps = ceil_div(
-        shape.m, columns_at_a_time(plan, shape) * plan.tile_m / (16 / shape.scalar_bytes()));
-    const int most_warps = shape.scalar == Dtype::s ? 16 : 8;
-    plan.team = 32 * warps;
-    plan.threads = std::max(1, most_warps / warps) * plan.team;
-    fill_ring(plan, shape, 3000, (shape.scalar == Dtype::s ? 144 : 96) * 1024);
+    plan.team = teams.team;
+    plan.threads = teams.threads;
+    plan.tile_m = teams.tile_m;
+    fill_ring(plan, shape, teams.stage, 144 * 1024);
     return plan;
 }
 
@@ -66,16 +88,22 @@ void for_each_plan(const ProductShape& shape, F&& f) {
     for (const int threads : {128, 256, 384, 512}) {
         for (const int teams : {1, 2, 4}) {
             for (const int tile_m : {1, 2, 4, 8}) {
-                for (const int kilobytes : {48, 96, 144}) {
-                    for (const int stage : {1100, 2300, 4600}) {
-                        if (plan.tensor && tile_m > 1) {
-                            continue;
+                for (const int tile_n : {1, 2}) {
+                    for (const int kilobytes : {96, 144}) {
+                        for (const int stage : {8, 16, 32}) {
+                            for (const int blocks : {1, 2}) {
+                                plan.threads = threads;
+                                plan.team = threads / teams;
+                                plan.tile_m = tile_m;
+                                plan.tile_n = tile_n;
+                                plan.blocks = blocks;
+                                if (plan.team % 32 == 0 &&
+                                    streamed_sum_tiles(plan, shape).has_value()) {
+                                    fill_ring(plan, shape, stage * 1024, kilobytes * 1024 / blocks);
+                                    f(plan);
+                                }
+                            }
                         }
-                        plan.threads = threads;
-                        plan.team = threads / teams;
-                        plan.tile_m = tile_m;
-                        fill_ring(plan, shape, stage, kilobytes * 1024);
-                        f(plan);
                     }
                 }
             }
@@ -88,13 +116,18 @@ void for_each_plan(const ProductShape& shape, F&& f) {
 std::optional<SumTiles> streamed_sum_tiles(const TsmttsmPlan& plan, const ProductShape& shape) {
     if (!plan.streamed || plan.team < 32 || plan.team % 32 != 0 || plan.threads > 1024 ||
         plan.threads < plan.team || plan.threads % plan.team != 0 || plan.stages < 2 ||
-        plan.rows < 1 || plan.tile_m < 1 || plan.tile_n != 1 || plan.vector != 1 ||
-        plan.blocks < 1 || plan.bulk || shape.same || shape.second > 0) {
+        plan.rows < 1 || plan.tile_m < 1 || plan.tile_n < 1 || plan.tile_n > 2 ||
+        plan.vector != 1 || plan.blocks < 1 || plan.bulk || shape.same || shape.second > 0) {
         return std::nullopt;
     }
     const int warps = plan.team / 32;
+    constexpr int most_barriers = 15;  // of a block, besides that of all threads
+    if (warps > 1 && plan.threads / plan.team > most_barriers) {
+        return std::nullopt;
+    }
     if (plan.tensor) {
-        if (!has_tensor_kernels(shape.scalar) || plan.tile_m != 1 || plan.rows % 4 != 0) {
+        if (!has_tensor_kernels(shape.scalar) || plan.tile_m != 1 || plan.tile_n != 1 ||
+            plan.rows % 4 != 0) {
             return std::nullopt;
         }
         const int tiles_m = ceil_div(ceil_div(shape.m, 16), warps);
@@ -105,17 +138,23 @@ std::optional<SumTiles> streamed_sum_tiles(const TsmttsmPlan& plan, const Produc
             tiles_n * 8};
     }
     const int unit = 16 / shape.scalar_bytes();
-    if (shape.scalar == Dtype::z || plan.tile_m % unit != 0 || plan.team * plan.tile_m < shape.m) {
+    const int columns_m = plan.team / plan.tile_n * plan.tile_m;
+    if (shape.scalar == Dtype::z || plan.tile_m % (unit * plan.tile_n) != 0 ||
+        columns_m < shape.m) {
         return std::nullopt;
     }
-    const int sums = plan.tile_m * shape.n * words_of(shape);
+    const int columns = columns_a_lane(plan, shape);
+    if (ceil_div(shape.n, columns) != plan.tile_n) {
+        return std::nullopt;
+    }
+    const int sums = plan.tile_m * columns * words_of(shape);
     return SumTiles{plan.team,
                     1,
                     plan.rows,
                     sums,
                     sums + (plan.tile_m + unit) * words_of(shape) + 50,
-                    plan.team * plan.tile_m,
-                    shape.n};
+                    columns_m,
+                    columns * plan.tile_n};
 }
 
 std::optional<PlannedKernel> streamed_sum_kernel(const TsmttsmPlan& plan, const ProductShape& shape,
@@ -143,7 +182,7 @@ std::optional<PlannedKernel> streamed_sum_kernel(const TsmttsmPlan& plan, const 
                                  .n = shape.n,
                                  .same = false,
                                  .tile_m = plan.tile_m,
-                                 .tile_n = shape.n,
+                                 .tile_n = plan.tensor ? shape.n : columns_a_lane(plan, shape),
                                  .vector = 1,
                                  .pitch_a = 0,
                                  .pitch_b = 0,

@@ -366,16 +366,23 @@ TEST(Plans, StreamedSumsAreForAWideAOnly) {
             EXPECT_FALSE(prefers_streamed_sums(scalar, 128, n)) << n;
             EXPECT_FALSE(prefers_streamed_sums(scalar, n, n)) << n;
         }
-        for (const int m : {200, 256, 400}) {
-            EXPECT_FALSE(prefers_streamed_sums(scalar, m, 4)) << m;
+        const bool is_double = scalar == Dtype::d;
+        for (const int m : {200, 211, 256, 300, 333, 400}) {
             EXPECT_FALSE(prefers_streamed_sums(scalar, m, 17)) << m;
-            const bool is_eleven =
-                scalar == Dtype::c || scalar == Dtype::z || (scalar == Dtype::s && m > 200);
-            EXPECT_EQ(prefers_streamed_sums(scalar, m, 11), is_eleven) << m;
+            for (const int n : {4, 8, 11, 13}) {
+                const bool slower = (scalar == Dtype::s && m == 211 && n == 4) ||
+                                    (scalar == Dtype::c && m == 256 && n == 13);
+                EXPECT_EQ(prefers_streamed_sums(scalar, m, n), !is_double && !slower)
+                    << letter(scalar) << " " << m << "x" << n;
+            }
+            EXPECT_EQ(prefers_streamed_sums(scalar, m, 16),
+                      !is_double && (scalar != Dtype::c || m > 256))
+                << m;
+            EXPECT_EQ(prefers_streamed_sums(scalar, m, 1),
+                      !is_double && (scalar != Dtype::z || m > 224))
+                << m;
         }
-        EXPECT_EQ(prefers_streamed_sums(scalar, 400, 8), scalar == Dtype::z);
-        EXPECT_EQ(prefers_streamed_sums(scalar, 256, 16), false);
-        EXPECT_EQ(prefers_streamed_sums(scalar, 400, 16), scalar == Dtype::z || scalar == Dtype::c);
+        EXPECT_FALSE(prefers_streamed_sums(scalar, 192, 11));
         for (const auto& plan : tsmttsm_plans({scalar, 200, 4}, {}, 100'000)) {
             ASSERT_FALSE(plan.streamed);
         }
@@ -393,7 +400,8 @@ TEST(Plans, IllegalStreamedSumsAreRefused) {
                  [](auto& plan) { plan.stages = 4096; }, [](auto& plan) { plan.tile_m = 0; },
                  [](auto& plan) { plan.tile_m = 64; }, [](auto& plan) { plan.bulk = true; },
                  [](auto& plan) { plan.rows = 0; }, [](auto& plan) { plan.tile_n = 2; },
-                 [](auto& plan) { plan.blocks = 4; }, [](auto& plan) { plan.vector = 2; }}) {
+                 [](auto& plan) { plan.blocks = 4; }, [](auto& plan) { plan.vector = 2; },
+                 [](auto& plan) { plan.tile_n = 3; }}) {
             TsmttsmPlan bad = good;
             change(bad);
             EXPECT_FALSE(kernel_of(bad, shape, {}, {}, {})) << to_text(bad);
@@ -402,6 +410,23 @@ TEST(Plans, IllegalStreamedSumsAreRefused) {
         ProductShape gram = shape;
         gram.same = true;
         EXPECT_FALSE(kernel_of(good, gram, {}, {}, {}));
+    }
+}
+
+/// A block has 15 barriers for teams of more than one warp.
+TEST(Plans, StreamedSumsHaveABarrierForEveryTeam) {
+    ProductShape shape = ProductShape::streams_of_sums(Dtype::s, 128, 2);
+    shape.n = 1;  // few registers
+    TsmttsmPlan plan;
+    plan.streamed = true;
+    plan.tile_m = 4;
+    plan.rows = 1;
+    plan.stages = 2;
+    for (const auto& [team, teams, fits] :
+         {std::tuple{64, 15, true}, {64, 16, false}, {32, 32, true}}) {
+        plan.team = team;
+        plan.threads = team * teams;
+        EXPECT_EQ(kernel_of(plan, shape, {}, {}, {}).has_value(), fits) << to_text(plan);
     }
 }
 
