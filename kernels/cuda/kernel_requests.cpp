@@ -132,6 +132,17 @@ void append_streamed(Planner& planner, KernelList& list) {
     }
 }
 
+/// The streamed kernels of tsmttsm, for both alignments of A.
+template <class T>
+void append_streamed_sums(Planner& planner, KernelList& list) {
+    const Layout any = Layout::any(sizeof(T));
+    for (const ProductShape& shape : ProductShape::streamed_sums(dtype_v<T>)) {
+        for (const Layout& a : {Layout{false, 16, true}, any}) {
+            planner.append<TsmttsmPlan>({shape, a, any}, list);
+        }
+    }
+}
+
 /// The kernels that solvers use by default: all shared kernels of products, so that no width of
 /// small operands waits for the compiler, and sparse products of some widths. `wide`: all widths up
 /// to 32, for several storage formats of a matrix without a halo.
@@ -172,6 +183,7 @@ void append_pack(Planner& planner, bool wide, KernelList& list) {
         }
     }
     append_streamed<T>(planner, list);
+    append_streamed_sums<T>(planner, list);
     append(sparse_kernels<T>({.widths = {std::begin(pack_widths), std::end(pack_widths)}}));
     append(sparse_kernels<T>({.widths = {1, 2, 4, 8, 16}, .dots = true}));
     if (wide) {

@@ -44,6 +44,15 @@ int streamed_width(Dtype scalar, int n) {
 /// slab in every measured plan.
 constexpr int streamed_step = 64;
 
+/// The columns of A of a streamed tsmttsm are rounded up to a multiple of this: those of eight
+/// warps on the tensor cores, and of one warp with vectors of 16 bytes (single precision) or two.
+constexpr int streamed_sums_step = 128;
+/// The columns of B that the streamed kernel of n columns computes.
+int streamed_sums_width(Dtype scalar, int n) {
+    const int step = scalar == Dtype::d ? 8 : scalar == Dtype::z || (n > 4 && n <= 8) ? 4 : 2;
+    return round_up(n, step);
+}
+
 /// True for m columns of X and n of Y in single precision if the kernels of tsmm.cuh are faster
 /// than the streamed ones: an even m and few columns of Y. The rule fits the measured cases of
 /// docs/results/2026-11-27_basis_products.md.
@@ -89,6 +98,56 @@ std::vector<ProductShape> ProductShape::streamed_products(Dtype scalar) {
     if (scalar == Dtype::z) {
         for (int n = widest_streamed_panel / 2 + 1; n <= widest_streamed_panel; ++n) {
             add(2 * widest_panel, n);
+        }
+    }
+    return shapes;
+}
+
+bool prefers_streamed_sums(Dtype scalar, int m, int n) {
+    constexpr int narrow = 16;
+    // Streams compute 256 columns for an A of fewer, and have not been measured up to this width.
+    constexpr int least = 192;
+    // The other kernels compute up to 224 columns, or 225 to 256, without much padding.
+    constexpr int padded = 224;
+    constexpr int exact = 256;
+    if (m <= least || n > narrow) {
+        return false;
+    }
+    switch (scalar) {
+        case Dtype::s:
+            return m > exact || m % 4 == 0 || n == 1 || n > 4;
+        case Dtype::c:
+            return m > exact || n <= 12 || (n <= 14 && m <= padded);
+        case Dtype::z:
+            return m > padded || n > 2;
+        default:
+            return false;
+    }
+}
+
+ProductShape ProductShape::streams_of_sums(Dtype scalar, int m, int n) {
+    ProductShape shape(scalar, 1, 1);
+    shape.m = round_up(m, streamed_sums_step);
+    shape.n = streamed_sums_width(scalar, n);
+    shape.exact = false;
+    shape.streamed = true;
+    return shape;
+}
+
+std::vector<ProductShape> ProductShape::streamed_sums(Dtype scalar) {
+    std::vector<ProductShape> shapes;
+    for (int m = widest_shared_panel + streamed_sums_step; m <= widest_streamed_sums;
+         m += streamed_sums_step) {
+        for (int n = 1; n <= 16; ++n) {
+            // The rule may hold for some of the widths that this shape serves only.
+            bool serves = false;
+            for (int part = m - streamed_sums_step + 1; part <= m; ++part) {
+                serves = serves || prefers_streamed_sums(scalar, part, n);
+            }
+            if (serves && (shapes.empty() || shapes.back().m != m ||
+                           shapes.back().n != streamed_sums_width(scalar, n))) {
+                shapes.push_back(streams_of_sums(scalar, m, n));
+            }
         }
     }
     return shapes;

@@ -37,6 +37,11 @@ struct Machine {
 /// the product is added to Y. Measured on an H100 (docs/notes/kernels.md,
 /// docs/results/2026-11-27_basis_products.md).
 bool prefers_streams(Dtype scalar, int m, int n, bool adds);
+/// True for a product C = A^H B that streamed kernels compute faster than others: a wide A times
+/// few columns. Measured on an H100 (docs/notes/kernels.md).
+bool prefers_streamed_sums(Dtype scalar, int m, int n);
+/// The most columns of A in one launch of a streamed tsmttsm, whose sums are in registers.
+inline constexpr int widest_streamed_sums = 512;
 /// The most columns of Y in one launch of a streamed kernel.
 inline constexpr int widest_streamed_panel = 80;
 
@@ -61,13 +66,16 @@ struct ProductShape {
     int second = 0;
     /// tsmm_gram only: true if W is also read.
     bool adds = false;
-    /// tsmm only: true if the plan must be a streamed one. Its kernel serves all m and all widths
-    /// up to n; m only bounds the shared memory for C.
+    /// tsmm and tsmttsm only: true if the plan must be a streamed one. Its kernel serves all widths
+    /// up to n. That of tsmm serves all m, which only bounds the shared memory for C; that of
+    /// tsmttsm serves all widths up to m.
     bool streamed = false;
 
     ProductShape(Dtype scalar, int m, int n, bool same = false);
     /// The shape whose streamed kernel serves Y = X C for m columns of X and n of Y.
     static ProductShape streams(Dtype scalar, int m, int n);
+    /// The shape whose streamed kernel serves C = A^H B for m columns of A and n of B.
+    static ProductShape streams_of_sums(Dtype scalar, int m, int n);
     /// The shape of tsmm with two sources, of m columns and of n columns; the result has n columns.
     static ProductShape pair(Dtype scalar, int m, int n);
     int scalar_bytes() const;
@@ -79,6 +87,8 @@ struct ProductShape {
     static std::vector<ProductShape> shared_pairs(Dtype scalar);
     /// The streamed shapes, with every m up to 512 that makes a difference.
     static std::vector<ProductShape> streamed_products(Dtype scalar);
+    /// The streamed shapes of tsmttsm.
+    static std::vector<ProductShape> streamed_sums(Dtype scalar);
     /// True if both operands have the same number of columns, one of frequent_widths.
     bool frequent() const;
 };
@@ -128,12 +138,16 @@ struct PlannedKernel {
 
 /// C = A^H B; see src/tsmttsm.cuh. tensor: uses the tensor cores; then tile_m and tile_n count
 /// warps, and `vector` the steps of a product. bulk: uses the copy engine. atomics: the blocks add
-/// their sums to C in any order, so that two runs may give different bits.
+/// their sums to C in any order, so that two runs may give different bits. streamed: the kernel of
+/// src/tsmttsm_streamed.cuh, for an A of many columns. Its teams share the columns of A, and a
+/// thread has tile_m of them. tile_n, 1 or 2, counts the lanes that share the columns of B. With
+/// `tensor`, tile_m and tile_n are 1; `vector` is not used.
 struct TsmttsmPlan {
     using Request = Served;
     QUIVER_FIELDS(TsmttsmPlan, (bool, tensor, false), (int, tile_m, 1), (int, tile_n, 1),
                   (int, vector, 1), (int, rows, 1), (int, stages, 3), (bool, bulk, false),
-                  (int, team, 256), (int, threads, 256), (int, blocks, 1), (bool, atomics, false))
+                  (bool, streamed, false), (int, team, 256), (int, threads, 256), (int, blocks, 1),
+                  (bool, atomics, false))
     bool operator==(const TsmttsmPlan&) const = default;
 };
 

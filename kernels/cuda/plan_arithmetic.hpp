@@ -182,6 +182,17 @@ std::optional<Clocks> streamed_clocks(const TsmmPlan& plan, const ProductShape& 
 std::vector<TsmmPlan> streamed_plans(const ProductShape& shape, const Machine& machine,
                                      std::size_t most);
 
+/// The same functions for streamed plans of tsmttsm (tsmttsm_streamed_plan.cpp). The first of
+/// streamed_sum_plans() is the measured plan.
+std::optional<SumTiles> streamed_sum_tiles(const TsmttsmPlan& plan, const ProductShape& shape);
+std::optional<PlannedKernel> streamed_sum_kernel(const TsmttsmPlan& plan, const ProductShape& shape,
+                                                 const Layout& a, const Layout& b,
+                                                 const Machine& machine, bool named);
+std::optional<Clocks> streamed_sum_clocks(const TsmttsmPlan& plan, const ProductShape& shape,
+                                          const Machine& machine);
+std::vector<TsmttsmPlan> streamed_sum_plans(const ProductShape& shape, const Machine& machine,
+                                            std::size_t most);
+
 /// The instance of a device template for a scalar type and a configuration.
 template <class Config>
 std::string instance_of(const char* kernel, Dtype scalar, const Config& config) {

@@ -113,11 +113,15 @@ struct ProductTraits {
     }
 };
 
-/// The traits of the products that tuning tables contain.
+/// The traits of the products that tuning tables contain. Streamed shapes always get the first
+/// plan; tables have no rows for them.
 template <class Plan, Operation which, auto plans>
 struct TunedTraits : ProductTraits<Plan, which> {
     static std::optional<Plan> choose(const TuningTable& table, const Served& served,
                                       const Machine& machine) {
+        if (served.shape.streamed) {
+            return first_of(plans(served.shape, machine, 1));
+        }
         return best_plan<Plan>(table, served, machine,
                                [&] { return plans(served.shape, machine, 1000); });
     }
@@ -127,16 +131,8 @@ struct TunedTraits : ProductTraits<Plan, which> {
 
 template <>
 struct PlanTraits<TsmttsmPlan> : TunedTraits<TsmttsmPlan, Operation::tsmttsm, tsmttsm_plans> {};
-/// Streamed shapes always get the first plan, which is the same for all m; tuning tables have no
-/// rows for them.
 template <>
-struct PlanTraits<TsmmPlan> : TunedTraits<TsmmPlan, Operation::tsmm, tsmm_plans> {
-    static std::optional<TsmmPlan> choose(const TuningTable& table, const Served& served,
-                                          const Machine& machine) {
-        return served.shape.streamed ? first_of(tsmm_plans(served.shape, machine, 1))
-                                     : TunedTraits::choose(table, served, machine);
-    }
-};
+struct PlanTraits<TsmmPlan> : TunedTraits<TsmmPlan, Operation::tsmm, tsmm_plans> {};
 
 template <>
 struct PlanTraits<TsmmGramPlan> : ProductTraits<TsmmGramPlan, Operation::tsmm_gram> {

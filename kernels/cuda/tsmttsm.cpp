@@ -11,33 +11,63 @@
 namespace quiver::cuda {
 namespace {
 
+/// One panel of C. streamed: true if a streamed kernel computes it.
 template <class T>
-const Planner::Ready& ready_for(Context& ctx, const TsmttsmArgs<T>& args) {
+struct Panel {
+    TsmttsmArgs<T> args;
+    bool streamed;
+};
+
+/// The request for the kernel of a panel. For a streamed kernel, only the alignment of A to 16
+/// bytes decides the layouts, so that few kernels serve all blocks. B has few columns, and copies
+/// of 4 or 8 bytes cost nothing there.
+template <class T>
+Served request_of(const Planner& planner, const Panel<T>& panel, const OperandsOf& operands) {
+    if (!panel.streamed) {
+        return served(planner, operands);
+    }
+    const Layout any = Layout::any(sizeof(T));
+    return {ProductShape::streams_of_sums(dtype_v<T>, panel.args.m, panel.args.n),
+            operands.own.a.unit == 16 ? Layout{false, 16, true} : any, any};
+}
+template <class T>
+Served request_of(const Planner& planner, const Panel<T>& panel) {
+    return request_of(planner, panel, OperandsOf(panel.args));
+}
+
+template <class T>
+const Planner::Ready& ready_for(Context& ctx, const Panel<T>& panel) {
     Planner& planner = ctx.service<Planner>();
-    return planner.ready<TsmttsmPlan>(ctx, served(planner, args));
+    return planner.ready<TsmttsmPlan>(ctx, request_of(planner, panel));
 }
 
 /// A weighted product with A = B is not planned as a Gram matrix, because the weights scale only
 /// one of the two factors.
 template <class T>
-Served served_apart(const Planner& planner, const TsmttsmArgs<T>& args) {
-    OperandsOf operands(args);
+Served request_apart(const Planner& planner, const Panel<T>& panel) {
+    OperandsOf operands(panel.args);
     operands.own.shape.same = false;
-    return served(planner, operands);
+    return request_of(planner, panel, operands);
 }
 template <class T>
-const Planner::Ready& weighted_ready_for(Context& ctx, const TsmttsmArgs<T>& args) {
+const Planner::Ready& weighted_ready_for(Context& ctx, const Panel<T>& panel) {
     Planner& planner = ctx.service<Planner>();
-    return planner.ready<TsmttsmPlan>(ctx, served_apart(planner, args), "weighted_tsmttsm");
+    return planner.ready<TsmttsmPlan>(
+        ctx, request_apart(planner, panel),
+        panel.streamed ? "streamed_weighted_tsmttsm" : "weighted_tsmttsm");
 }
 
-/// Calls f(part of the arguments) for every panel of C.
+/// Calls f(panel) for every panel of C.
 template <class T, class F>
 void for_each_panel(const Planner& planner, const TsmttsmArgs<T>& args, F&& f) {
     const Panels panels_n(args.n);
-    const Panels panels_m(args.m,
-                          planner.most_columns(panels_n.width, OperandsOf(args).bytes,
-                                               widest_tsmttsm_panel(dtype_v<T>, panels_n.width)));
+    const bool streamed =
+        prefers_streamed_sums(dtype_v<T>, Panels(args.m, widest_streamed_sums).width, args.n);
+    const int widest = streamed
+                           ? widest_streamed_sums
+                           : planner.most_columns(panels_n.width, OperandsOf(args).bytes,
+                                                  widest_tsmttsm_panel(dtype_v<T>, panels_n.width));
+    const Panels panels_m(args.m, widest);
     for (int i = 0; i < panels_m.count; ++i) {
         for (int j = 0; j < panels_n.count; ++j) {
             TsmttsmArgs<T> part = args;
@@ -46,7 +76,7 @@ void for_each_panel(const Planner& planner, const TsmttsmArgs<T>& args, F&& f) {
             part.a += panels_m.begin(i);
             part.b += panels_n.begin(j);
             part.c += panels_m.begin(i) * args.ldc + panels_n.begin(j);
-            f(part);
+            f(Panel<T>{part, streamed});
         }
     }
 }
@@ -107,46 +137,47 @@ void tsmttsm(Context& ctx, const TsmttsmArgs<T>& args, const TsmttsmPlan& plan, 
 template <class T>
 std::size_t workspace_bytes(Context& ctx, const TsmttsmArgs<T>& args) {
     std::size_t most = 0;
-    for_each_panel(ctx.service<Planner>(), args, [&](const TsmttsmArgs<T>& part) {
-        most = std::max(most, partial_bytes(ctx, part, served(ctx.service<Planner>(), part).shape,
-                                            ready_for(ctx, part).planned));
+    const Planner& planner = ctx.service<Planner>();
+    for_each_panel(planner, args, [&](const Panel<T>& panel) {
+        most = std::max(most, partial_bytes(ctx, panel.args, request_of(planner, panel).shape,
+                                            ready_for(ctx, panel).planned));
     });
     return most;
 }
 
 template <class T>
 void append_kernels(Planner& planner, const TsmttsmArgs<T>& args, KernelList& list) {
-    for_each_panel(planner, args, [&](const TsmttsmArgs<T>& part) {
-        planner.append<TsmttsmPlan>(served(planner, part), list);
+    for_each_panel(planner, args, [&](const Panel<T>& panel) {
+        planner.append<TsmttsmPlan>(request_of(planner, panel), list);
     });
 }
 
 template <class T>
 void tsmttsm(Context& ctx, const TsmttsmArgs<T>& args, void* workspace) {
     // The panels run one after another on the stream, and share workspace and counters.
-    for_each_panel(ctx.service<Planner>(), args, [&](const TsmttsmArgs<T>& part) {
-        const Planner::Ready& ready = ready_for(ctx, part);
-        launch_product(ctx, part, part, ready.planned, *ready.kernel, workspace);
+    for_each_panel(ctx.service<Planner>(), args, [&](const Panel<T>& panel) {
+        const Planner::Ready& ready = ready_for(ctx, panel);
+        launch_product(ctx, panel.args, panel.args, ready.planned, *ready.kernel, workspace);
     });
 }
 
 template <class T, class R>
 std::size_t workspace_bytes(Context& ctx, const WeightedTsmttsmArgs<T, R>& args) {
     std::size_t most = 0;
-    for_each_panel(ctx.service<Planner>(), args.product, [&](const TsmttsmArgs<T>& part) {
-        most = std::max(most,
-                        partial_bytes(ctx, part, served_apart(ctx.service<Planner>(), part).shape,
-                                      weighted_ready_for(ctx, part).planned));
+    const Planner& planner = ctx.service<Planner>();
+    for_each_panel(planner, args.product, [&](const Panel<T>& panel) {
+        most = std::max(most, partial_bytes(ctx, panel.args, request_apart(planner, panel).shape,
+                                            weighted_ready_for(ctx, panel).planned));
     });
     return most;
 }
 
 template <class T, class R>
 void weighted_tsmttsm(Context& ctx, const WeightedTsmttsmArgs<T, R>& args, void* workspace) {
-    for_each_panel(ctx.service<Planner>(), args.product, [&](const TsmttsmArgs<T>& part) {
-        const Planner::Ready& ready = weighted_ready_for(ctx, part);
-        launch_product(ctx, part, WeightedTsmttsmArgs<T, R>{part, args.w, args.ldw}, ready.planned,
-                       *ready.kernel, workspace);
+    for_each_panel(ctx.service<Planner>(), args.product, [&](const Panel<T>& panel) {
+        const Planner::Ready& ready = weighted_ready_for(ctx, panel);
+        launch_product(ctx, panel.args, WeightedTsmttsmArgs<T, R>{panel.args, args.w, args.ldw},
+                       ready.planned, *ready.kernel, workspace);
     });
 }
 

@@ -5,6 +5,9 @@
 
 namespace quiver::cuda {
 std::optional<SumTiles> tiles_of(const TsmttsmPlan& plan, const ProductShape& shape, bool bulk) {
+    if (plan.streamed) {
+        return streamed_sum_tiles(plan, shape);
+    }
     const int words = words_of(shape);
     if (plan.team % 32 != 0 || plan.team < 32 || plan.threads % plan.team != 0 || plan.rows < 1 ||
         plan.stages < 2 || plan.tile_m < 1 || plan.tile_n < 1 || plan.vector < 1) {
@@ -94,6 +97,9 @@ namespace {
 std::optional<PlannedKernel> plan_kernel(const TsmttsmPlan& plan, const ProductShape& shape,
                                          const Layout& a, const Layout& b, const Machine& machine,
                                          bool named) {
+    if (plan.streamed || shape.streamed) {
+        return streamed_sum_kernel(plan, shape, a, b, machine, named);
+    }
     const int bytes = shape.scalar_bytes();
     const auto geometry = [&](bool bulk) -> std::optional<PlannedKernel> {
         const auto tiles = tiles_of(plan, shape, bulk);
@@ -162,6 +168,9 @@ std::optional<PlannedKernel> kernel_of(const TsmttsmPlan& plan, const ProductSha
 
 std::optional<Clocks> clocks_of(const TsmttsmPlan& plan, const ProductShape& shape,
                                 const Machine& machine) {
+    if (plan.streamed || shape.streamed) {
+        return streamed_sum_clocks(plan, shape, machine);
+    }
     const Layout layout_a{true, copy_unit({}, shape.m, shape.scalar_bytes()), true};
     const Layout layout_b{true, copy_unit({}, shape.n, shape.scalar_bytes()), true};
     const auto kernel = plan_kernel(plan, shape, layout_a, layout_b, machine, false);
@@ -222,6 +231,9 @@ double model_clocks(const TsmttsmPlan& plan, const ProductShape& shape, const Ma
 
 std::vector<TsmttsmPlan> tsmttsm_plans(const ProductShape& shape, const Machine& machine,
                                        std::size_t most) {
+    if (shape.streamed) {
+        return streamed_sum_plans(shape, machine, most);
+    }
     std::vector<std::pair<double, TsmttsmPlan>> costs;
     const int bytes = shape.scalar_bytes();
     const int words = words_of(shape);

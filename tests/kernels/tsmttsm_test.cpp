@@ -180,6 +180,24 @@ TYPED_TEST(Tsmttsm, MatchesTheReferenceForUnequalWidths) {
     }
 }
 
+/// A basis of many columns times few columns. On a GPU streamed kernels compute some of these.
+TYPED_TEST(Tsmttsm, MatchesTheReferenceForAWideBasis) {
+    std::uniform_int_distribution<int> basis(129, 420);
+    std::vector<std::pair<int, int>> pairs{{400, 16}, {400, 11}, {130, 9}, {1100, 12}, {385, 13}};
+    for (int n = 8; n <= 16; n += 4) {
+        pairs.emplace_back(basis(this->generator), n);
+    }
+    int k = static_cast<int>(this->generator() % 162);
+    for (const auto& [m, n] : pairs) {
+        for (int repeat = 0; repeat < 2; ++repeat, k += 25) {
+            check_case(this->ctx, this->generator, this->combination(k % 162, m, n));
+            auto weighted = this->combination((k + 7) % 162, m, n);
+            weighted.rows = 30 * (k % 20);
+            check_weighted_case(this->ctx, this->generator, weighted, false);
+        }
+    }
+}
+
 TYPED_TEST(Tsmttsm, MatchesTheReferenceForRandomShapes) {
     std::uniform_int_distribution<int> width(1, 64);
     std::uniform_int_distribution<int> wide(20, 200);

@@ -40,6 +40,62 @@ struct WeightOf<Complex<R>> {
     using type = R;
 };
 
+/// C = alpha (sums of all tiles of the launch) + beta C. The blocks store the sums of the first m
+/// rows of C, of tile.n columns each. `shared` has SHARED_BYTES.
+template <class T, TsmttsmConfig CFG, int SHARED_BYTES, class TILE>
+void combine_sums(const TILE& tile, const TsmttsmArgs<T>& args, T* shared, T* partials,
+                  unsigned* counters, int group, int m) {
+    // Calls use(i, j, sum, first) for the sums of this block (see sum_tiles); with `same` for one
+    // triangle only.
+    const auto for_each_sum = [&](auto use) {
+        sum_tiles<CFG.tile.team, CFG.threads, SHARED_BYTES>(
+            tile, shared, [&](int i, int j, T value, bool first) {
+                if (CFG.tile.same && i > j) {
+                    if (!tile.mirrors()) {
+                        return;
+                    }
+                    const int row = i;
+                    i = j;
+                    j = row;
+                    value = conjugate(value);
+                }
+                if (i >= 0 && i < m && j >= 0 && j < CFG.tile.n) {
+                    use(i, j, value, first);
+                }
+            });
+    };
+    // Calls update(address, value) for an entry of C and, with `same`, for its mirror image.
+    const auto for_each_address = [&](int i, int j, T sum, auto update) {
+        if ((!CFG.exact && (i >= args.m || j >= args.n)) || (CFG.tile.same && i > j)) {
+            return;
+        }
+        if (CFG.tile.same && i == j) {
+            sum = real_part(sum);
+        }
+        update(args.c + i * args.ldc + j, multiply(args.alpha, sum));
+        if (CFG.tile.same && i < j) {
+            update(args.c + j * args.ldc + i, multiply(args.alpha, conjugate(sum)));
+        }
+    };
+    if constexpr (CFG.atomics) {
+        for_each_sum([&](int i, int j, T value, bool) {
+            for_each_address(i, j, value, [](T* c, T term) { atomic_add(c, term); });
+        });
+    } else {
+        T* const mine = partials + static_cast<std::int64_t>(blockIdx.x) * (m * CFG.tile.n);
+        for_each_sum([&](int i, int j, T value, bool first) {
+            T& sum = mine[i * CFG.tile.n + j];
+            sum = first ? value : sum + value;
+        });
+        sum_over_blocks<CFG.tile.m * CFG.tile.n, CFG.threads>(
+            m * CFG.tile.n, partials, counters, group, shared, [&](int e, T total) {
+                for_each_address(e / CFG.tile.n, e % CFG.tile.n, total, [&](T* c, T term) {
+                    *c = is_zero(args.beta) ? term : multiply_add(args.beta, *c, term);
+                });
+            });
+    }
+}
+
 /// C = alpha A^H diag(w) B + beta C or, if Weights is NoWeights, C = alpha A^H B + beta C. tile.m x
 /// tile.n: the shape of C or, unless `exact`, the next larger compiled shape. tile.same: A is B,
 /// and only one triangle of C is summed. For each team `stages` groups of `rows` rows of A and B
@@ -121,56 +177,7 @@ void form_tsmttsm(const TsmttsmArgs<T>& args, const Weights& weights, T* partial
 
     constexpr int shared_bytes =
         teams * CFG.stages * (size_a + size_b) * static_cast<int>(sizeof(T));
-    // Calls use(i, j, sum, first) for the sums of this block (see sum_tiles); with `same` for one
-    // triangle only.
-    const auto for_each_sum = [&](auto use) {
-        sum_tiles<CFG.tile.team, CFG.threads, shared_bytes>(
-            tile, shared, [&](int i, int j, T value, bool first) {
-                if (CFG.tile.same && i > j) {
-                    if (!tile.mirrors()) {
-                        return;
-                    }
-                    const int row = i;
-                    i = j;
-                    j = row;
-                    value = conjugate(value);
-                }
-                if (i >= 0 && i < CFG.tile.m && j >= 0 && j < CFG.tile.n) {
-                    use(i, j, value, first);
-                }
-            });
-    };
-    // Calls update(address, value) for an entry of C and, with `same`, for its mirror image.
-    const auto for_each_address = [&](int i, int j, T sum, auto update) {
-        if ((!CFG.exact && (i >= args.m || j >= args.n)) || (CFG.tile.same && i > j)) {
-            return;
-        }
-        if (CFG.tile.same && i == j) {
-            sum = real_part(sum);
-        }
-        update(args.c + i * args.ldc + j, multiply(args.alpha, sum));
-        if (CFG.tile.same && i < j) {
-            update(args.c + j * args.ldc + i, multiply(args.alpha, conjugate(sum)));
-        }
-    };
-    if constexpr (CFG.atomics) {
-        for_each_sum([&](int i, int j, T value, bool) {
-            for_each_address(i, j, value, [](T* c, T term) { atomic_add(c, term); });
-        });
-    } else {
-        T* const mine =
-            partials + static_cast<std::int64_t>(blockIdx.x) * (CFG.tile.m * CFG.tile.n);
-        for_each_sum([&](int i, int j, T value, bool first) {
-            T& sum = mine[i * CFG.tile.n + j];
-            sum = first ? value : sum + value;
-        });
-        sum_over_blocks<CFG.tile.m * CFG.tile.n, CFG.threads>(
-            CFG.tile.m * CFG.tile.n, partials, counters, group, shared, [&](int e, T total) {
-                for_each_address(e / CFG.tile.n, e % CFG.tile.n, total, [&](T* c, T term) {
-                    *c = is_zero(args.beta) ? term : multiply_add(args.beta, *c, term);
-                });
-            });
-    }
+    combine_sums<T, CFG, shared_bytes>(tile, args, shared, partials, counters, group, CFG.tile.m);
 }
 
 template <class T, TsmttsmConfig CFG>

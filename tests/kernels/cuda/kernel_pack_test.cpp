@@ -235,6 +235,53 @@ TEST_F(KernelPackTest, ThePackHasTheKernelsOfEveryBasis) {
     check.template operator()<std::complex<double>>();
 }
 
+TEST_F(KernelPackTest, ThePackHasTheStreamedSumsOfEveryBasis) {
+    const PackContents contents = pack_contents("sm_90", false);
+    std::set<std::string> names;
+    for (const KernelInstance& kernel : contents.kernels) {
+        names.insert(kernel.expression);
+    }
+    Context ctx;
+    Planner planner(ctx, Machine());
+    alignas(16) static std::byte memory[64];
+    std::size_t streamed = 0;
+    const auto check = [&]<class T>() {
+        T* const a = reinterpret_cast<T*>(memory);
+        T* const b = reinterpret_cast<T*>(memory + 32);
+        for (const std::int64_t rows : {1'000, 10'000'000}) {
+            for (int m = 129; m <= 1400; m += 31) {
+                for (int n = 1; n <= 16; ++n) {
+                    const int panels = (m + 511) / 512;
+                    const int width = (m + panels - 1) / panels;
+                    for (const int gap : {0, 1, 400}) {
+                        KernelList list;
+                        append_kernels(
+                            planner, TsmttsmArgs<T>{rows, m, n, T(1), a, m + gap, b, n, T(0), a, n},
+                            list);
+                        ASSERT_GE(list.size(), 1u) << m << " x " << n;
+                        const bool streams = prefers_streamed_sums(dtype_v<T>, width, n);
+                        for (const KernelInstance& kernel : list) {
+                            ASSERT_STREQ(kernel.source,
+                                         streams ? "tsmttsm_streamed.cuh" : "tsmttsm.cuh")
+                                << m << " x " << n;
+                            if (streams) {
+                                ++streamed;
+                                EXPECT_TRUE(names.contains(kernel.expression))
+                                    << m << " x " << n << ": " << kernel.expression;
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    };
+    check.template operator()<float>();
+    check.template operator()<double>();
+    check.template operator()<std::complex<float>>();
+    check.template operator()<std::complex<double>>();
+    EXPECT_GT(streamed, 1000u);
+}
+
 TEST_F(KernelPackTest, RefusesArchitecturesWithoutPacks) {
     for (const char* arch : {"sm_50", "compute_90", "", "H200"}) {
         EXPECT_THROW(pack_contents(arch, false), InputError) << arch;

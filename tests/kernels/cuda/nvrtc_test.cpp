@@ -273,6 +273,35 @@ TEST(Nvrtc, CompilesStreamedProductsWithFewSpills) {
     }
 }
 
+TEST(Nvrtc, CompilesStreamedSumsWithoutSpills) {
+    Batch batch(5);
+    std::set<std::string> seen;
+    for (const Dtype scalar : {Dtype::s, Dtype::d, Dtype::c, Dtype::z}) {
+        for (const ProductShape& shape : ProductShape::streamed_sums(scalar)) {
+            const Layout any = Layout::any(shape.scalar_bytes());
+            for (const Layout& layout : {Layout{}, any}) {
+                const auto plan = tsmttsm_plans(shape, Machine{}, 1).at(0);
+                const auto kernel = kernel_of(plan, shape, layout, any, Machine{});
+                ASSERT_TRUE(kernel) << to_text(plan);
+                for (const char* name : {"streamed_tsmttsm", "streamed_weighted_tsmttsm"}) {
+                    const std::string instance = with_template(kernel->expression, name);
+                    if (seen.insert(instance).second) {
+                        batch.add(kernel->source, "sm_90", instance);
+                    }
+                }
+            }
+        }
+    }
+
+    const auto all = batch.compile_all();
+
+    EXPECT_EQ(batch.offered(), 212u);
+    report("streamed tsmttsm, sm_90", all);
+    for (const Resources& kernel : all) {
+        EXPECT_EQ(kernel.spilled_bytes, 0) << kernel.expression;
+    }
+}
+
 /// Lanes with different signs must stay in one loop. If the compiler makes two loops of it, every
 /// product occurs twice, and the lanes of a warp wait for one another forever.
 TEST(Nvrtc, LanesOfComplexTensorProductsShareOneLoop) {

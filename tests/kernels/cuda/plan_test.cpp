@@ -329,6 +329,116 @@ TEST(Plans, ATableDoesNotReplaceAStreamedPlan) {
     EXPECT_EQ(planner.plan<TsmmPlan>({shape, {}, {}}), tsmm_plans(shape, {}, 1).at(0));
 }
 
+/// A solve with a growing basis waits for the compiler at most once per 128 columns.
+TEST(Plans, FewStreamedKernelsServeAllWidthsOfA) {
+    for (const Dtype scalar : scalars) {
+        const auto shapes = ProductShape::streamed_sums(scalar);
+        for (int n = 1; n <= 16; ++n) {
+            std::set<std::string> names;
+            for (int m = 1; m <= 512; ++m) {
+                if (!prefers_streamed_sums(scalar, m, n)) {
+                    continue;
+                }
+                const auto shape = ProductShape::streams_of_sums(scalar, m, n);
+                EXPECT_GE(shape.m, m);
+                EXPECT_GE(shape.n, n);
+                EXPECT_TRUE(std::any_of(
+                    shapes.begin(), shapes.end(),
+                    [&](const auto& listed) { return listed.m == shape.m && listed.n == shape.n; }))
+                    << m << "x" << n;
+                const auto plan = tsmttsm_plans(shape, {}, 1).at(0);
+                EXPECT_TRUE(plan.streamed);
+                EXPECT_EQ(plan_of<TsmttsmPlan>(to_text(plan)), plan);
+                const auto kernel = kernel_of(plan, shape, {}, {}, {}).value();
+                EXPECT_STREQ(kernel.source, "tsmttsm_streamed.cuh");
+                EXPECT_LT(model_clocks(plan, shape, {}), HUGE_VAL);
+                names.insert(kernel.expression);
+            }
+            EXPECT_LE(names.size(), 3u) << letter(scalar) << " " << n;
+        }
+    }
+}
+
+/// Cases of docs/notes/kernels.md, "Streamed products".
+TEST(Plans, StreamedSumsAreForAWideAOnly) {
+    for (const Dtype scalar : scalars) {
+        for (const int n : {1, 8, 11, 16, 17, 64}) {
+            EXPECT_FALSE(prefers_streamed_sums(scalar, 128, n)) << n;
+            EXPECT_FALSE(prefers_streamed_sums(scalar, n, n)) << n;
+        }
+        const bool is_double = scalar == Dtype::d;
+        for (const int m : {200, 211, 256, 300, 333, 400}) {
+            EXPECT_FALSE(prefers_streamed_sums(scalar, m, 17)) << m;
+            for (const int n : {4, 8, 11, 13}) {
+                const bool slower = (scalar == Dtype::s && m == 211 && n == 4) ||
+                                    (scalar == Dtype::c && m == 256 && n == 13);
+                EXPECT_EQ(prefers_streamed_sums(scalar, m, n), !is_double && !slower)
+                    << letter(scalar) << " " << m << "x" << n;
+            }
+            EXPECT_EQ(prefers_streamed_sums(scalar, m, 16),
+                      !is_double && (scalar != Dtype::c || m > 256))
+                << m;
+            EXPECT_EQ(prefers_streamed_sums(scalar, m, 1),
+                      !is_double && (scalar != Dtype::z || m > 224))
+                << m;
+        }
+        EXPECT_FALSE(prefers_streamed_sums(scalar, 192, 11));
+        for (const auto& plan : tsmttsm_plans({scalar, 200, 4}, {}, 100'000)) {
+            ASSERT_FALSE(plan.streamed);
+        }
+    }
+}
+
+TEST(Plans, IllegalStreamedSumsAreRefused) {
+    for (const Dtype scalar : scalars) {
+        const ProductShape shape = ProductShape::streams_of_sums(scalar, 400, 11);
+        const TsmttsmPlan good = tsmttsm_plans(shape, {}, 1).at(0);
+        ASSERT_TRUE(kernel_of(good, shape, {}, {}, {}));
+        for (const auto& change : std::vector<std::function<void(TsmttsmPlan&)>>{
+                 [](auto& plan) { plan.streamed = false; }, [](auto& plan) { plan.stages = 1; },
+                 [](auto& plan) { plan.team = 48; }, [](auto& plan) { plan.threads += 16; },
+                 [](auto& plan) { plan.stages = 4096; }, [](auto& plan) { plan.tile_m = 0; },
+                 [](auto& plan) { plan.tile_m = 64; }, [](auto& plan) { plan.bulk = true; },
+                 [](auto& plan) { plan.rows = 0; }, [](auto& plan) { plan.tile_n = 2; },
+                 [](auto& plan) { plan.blocks = 4; }, [](auto& plan) { plan.vector = 2; },
+                 [](auto& plan) { plan.tile_n = 3; }}) {
+            TsmttsmPlan bad = good;
+            change(bad);
+            EXPECT_FALSE(kernel_of(bad, shape, {}, {}, {})) << to_text(bad);
+            EXPECT_EQ(model_clocks(bad, shape, {}), HUGE_VAL) << to_text(bad);
+        }
+        ProductShape gram = shape;
+        gram.same = true;
+        EXPECT_FALSE(kernel_of(good, gram, {}, {}, {}));
+    }
+}
+
+/// A block has 15 barriers for teams of more than one warp.
+TEST(Plans, StreamedSumsHaveABarrierForEveryTeam) {
+    ProductShape shape = ProductShape::streams_of_sums(Dtype::s, 128, 2);
+    shape.n = 1;  // few registers
+    TsmttsmPlan plan;
+    plan.streamed = true;
+    plan.tile_m = 4;
+    plan.rows = 1;
+    plan.stages = 2;
+    for (const auto& [team, teams, fits] :
+         {std::tuple{64, 15, true}, {64, 16, false}, {32, 32, true}}) {
+        plan.team = team;
+        plan.threads = team * teams;
+        EXPECT_EQ(kernel_of(plan, shape, {}, {}, {}).has_value(), fits) << to_text(plan);
+    }
+}
+
+TEST(Plans, ATableDoesNotReplaceAStreamedPlanOfSums) {
+    const ProductShape shape = ProductShape::streams_of_sums(Dtype::z, 384, 12);
+    const TsmttsmPlan other = tsmttsm_plans({Dtype::z, 128, 12}, {}, 1).at(0);
+    const TuningFile file("gpu 9.0 NVIDIA H200\ntsmttsm z 384x12 " + to_text(other) + "\n");
+    Context ctx;
+    Planner planner(ctx, Machine{});
+    EXPECT_EQ(planner.plan<TsmttsmPlan>({shape, {}, {}}), tsmttsm_plans(shape, {}, 1).at(0));
+}
+
 TEST(Plans, IllegalStreamedOnesAreRefused) {
     for (const Dtype scalar : scalars) {
         const ProductShape shape = ProductShape::streams(scalar, 400, 11);

@@ -61,15 +61,17 @@ class PlannedProducts : public ::testing::Test {
         return result;
     }
 
-    /// Trials of random streamed plans, with up to 300 columns of X and 20 of Y.
-    std::vector<Trial<T, cuda::TsmmPlan>> streamed_trials(Context& ctx) {
-        std::vector<Trial<T, cuda::TsmmPlan>> result;
+    /// Trials of random streamed plans, with up to 300 columns of the wide block and 20 of the
+    /// other.
+    template <class Plan>
+    std::vector<Trial<T, Plan>> streamed_trials(Context& ctx, const AllPlans<Plan>& all) {
+        std::vector<Trial<T, Plan>> result;
         std::uniform_int_distribution<int> wide(1, 300);
         std::uniform_int_distribution<int> narrow(1, 20);
         while (result.size() < plans_a_test) {
             const int m = wide(generator);
             const int n = narrow(generator);
-            add_trial<cuda::TsmmPlan>(ctx, result, m, n, false, cuda::streamed_plans);
+            add_trial(ctx, result, m, n, false, all);
         }
         return result;
     }
@@ -89,6 +91,8 @@ class PlannedProducts : public ::testing::Test {
         }
     }
 
+    /// Compares tsmttsm by the plan of a trial with the reference, for a random beta of 0 and -1.
+    void check_tsmttsm(Context& ctx, const Trial<T, cuda::TsmttsmPlan>& trial);
     /// Compares tsmm by the plan of a trial with the reference, for a random beta of 0, 1 and -1.
     void check_tsmm(Context& ctx, const Trial<T, cuda::TsmmPlan>& trial);
 
@@ -96,51 +100,79 @@ class PlannedProducts : public ::testing::Test {
 };
 TYPED_TEST_SUITE(PlannedProducts, Scalars, ScalarName);
 
+template <class T>
+void PlannedProducts<T>::check_tsmttsm(Context& ctx, const Trial<T, cuda::TsmttsmPlan>& trial) {
+    const T beta = generator() % 3 == 0 ? T(0) : T(-1);
+    SCOPED_TRACE(std::to_string(trial.rows) + " rows, " + std::to_string(trial.m) + "x" +
+                 std::to_string(trial.n) + (trial.same ? " same, " : ", ") + to_text(trial.plan));
+    const auto a = random_global<T>(generator, trial.rows, trial.m);
+    const auto b = trial.same ? a : random_global<T>(generator, trial.rows, trial.n);
+    const auto old = beta == T(0) ? poisoned_global<T>(trial.m, trial.n)
+                                  : random_global<T>(generator, trial.m, trial.n);
+    const RowMap map = RowMap::by_rows(ctx.comm(), trial.rows);
+    TestBlock<T> a_block(ctx, a, map, trial.layout);
+    TestBlock<T> b_block(ctx, b, map, trial.other);
+    TestBlock<T> c_block(ctx, old, trial.layout, Place::device);
+    const auto av = a_block.view();
+    const auto bv = trial.same ? av : b_block.view();
+    const auto cv = c_block.view();
+    const T alpha = other_coefficient<T>();
+    const TsmttsmArgs<T> args{trial.rows, trial.m, trial.n, alpha,   av.data, av.ld,
+                              bv.data,    bv.ld,   beta,    cv.data, cv.ld};
+    const Scratch workspace =
+        ctx.scratch(MemoryKind::device, cuda::workspace_bytes(ctx, args, trial.plan));
+
+    cuda::tsmttsm(ctx, args, trial.plan, workspace.as<void>());
+
+    a_block.expect_unchanged();
+    const auto actual = c_block.result();
+    auto expected = old;
+    reference::tsmttsm<wide_t<T>>(TsmttsmArgs<T>{trial.rows, trial.m, trial.n, alpha,
+                                                 a.values.data(), trial.m, b.values.data(), trial.n,
+                                                 beta, expected.values.data(), trial.n});
+    for (int i = 0; i < trial.m; ++i) {
+        for (int j = 0; j < trial.n; ++j) {
+            const long double bound =
+                sum_bound(trial.rows, alpha, a.column_norm(i) * b.column_norm(j), beta,
+                          beta == T(0) ? 0 : std::abs(old(i, j)));
+            const long double error = std::abs(wide_t<T>(actual(i, j)) - wide_t<T>(expected(i, j)));
+            ASSERT_TRUE(error <= bound) << "(" << i << ", " << j << "): " << actual(i, j)
+                                        << " instead of " << expected(i, j);
+        }
+    }
+}
+
 TYPED_TEST(PlannedProducts, AnyPlanOfTsmttsmIsRight) {
-    using T = TypeParam;
     Context ctx = make_context();
     for (auto& trial : this->template trials<cuda::TsmttsmPlan>(ctx, true, cuda::tsmttsm_plans)) {
         trial.plan.atomics = this->generator() % 3 == 0;
-        const T beta = this->generator() % 3 == 0 ? T(0) : T(-1);
-        SCOPED_TRACE(std::to_string(trial.rows) + " rows, " + std::to_string(trial.m) + "x" +
-                     std::to_string(trial.n) + (trial.same ? " same, " : ", ") +
-                     to_text(trial.plan));
-        const auto a = random_global<T>(this->generator, trial.rows, trial.m);
-        const auto b = trial.same ? a : random_global<T>(this->generator, trial.rows, trial.n);
-        const auto old = beta == T(0) ? poisoned_global<T>(trial.m, trial.n)
-                                      : random_global<T>(this->generator, trial.m, trial.n);
-        const RowMap map = RowMap::by_rows(ctx.comm(), trial.rows);
-        TestBlock<T> a_block(ctx, a, map, trial.layout);
-        TestBlock<T> b_block(ctx, b, map, trial.other);
-        TestBlock<T> c_block(ctx, old, trial.layout, Place::device);
-        const auto av = a_block.view();
-        const auto bv = trial.same ? av : b_block.view();
-        const auto cv = c_block.view();
-        const T alpha = other_coefficient<T>();
-        const TsmttsmArgs<T> args{trial.rows, trial.m, trial.n, alpha,   av.data, av.ld,
-                                  bv.data,    bv.ld,   beta,    cv.data, cv.ld};
-        const Scratch workspace =
-            ctx.scratch(MemoryKind::device, cuda::workspace_bytes(ctx, args, trial.plan));
+        this->check_tsmttsm(ctx, trial);
+    }
+}
 
-        cuda::tsmttsm(ctx, args, trial.plan, workspace.as<void>());
+TYPED_TEST(PlannedProducts, AnyStreamedPlanOfTsmttsmIsRight) {
+    Context ctx = make_context();
+    for (auto& trial :
+         this->template streamed_trials<cuda::TsmttsmPlan>(ctx, cuda::streamed_sum_plans)) {
+        trial.plan.atomics = this->generator() % 3 == 0;
+        this->check_tsmttsm(ctx, trial);
+    }
+}
 
-        a_block.expect_unchanged();
-        const auto actual = c_block.result();
-        auto expected = old;
-        reference::tsmttsm<wide_t<T>>(
-            TsmttsmArgs<T>{trial.rows, trial.m, trial.n, alpha, a.values.data(), trial.m,
-                           b.values.data(), trial.n, beta, expected.values.data(), trial.n});
-        for (int i = 0; i < trial.m; ++i) {
-            for (int j = 0; j < trial.n; ++j) {
-                const long double bound =
-                    sum_bound(trial.rows, alpha, a.column_norm(i) * b.column_norm(j), beta,
-                              beta == T(0) ? 0 : std::abs(old(i, j)));
-                const long double error =
-                    std::abs(wide_t<T>(actual(i, j)) - wide_t<T>(expected(i, j)));
-                ASSERT_TRUE(error <= bound) << "(" << i << ", " << j << "): " << actual(i, j)
-                                            << " instead of " << expected(i, j);
-            }
-        }
+/// Up to 400 columns of A times every width of B up to 16, by the kernels of rounded widths that
+/// the library uses; A, B and C have gaps and any alignment.
+TYPED_TEST(PlannedProducts, TheStreamedSumsOfEveryWidthAreRight) {
+    Context ctx = make_context();
+    const cuda::Machine& machine = ctx.service<cuda::Planner>().machine();
+    std::uniform_int_distribution<int> columns(1, 400);
+    std::uniform_int_distribution<std::int64_t> rows(0, 3000);
+    for (int n = 1; n <= 16; ++n) {
+        const int m = columns(this->generator);
+        const auto plans = cuda::streamed_sum_plans({dtype_v<TypeParam>, m, n}, machine, 1);
+        ASSERT_EQ(plans.size(), 1u) << m << "x" << n;
+        this->check_tsmttsm(
+            ctx, {n % 4 == 0 ? 3 : rows(this->generator), m, n, false, any_layout(this->generator),
+                  any_layout(this->generator), plans[0]});
     }
 }
 
@@ -207,7 +239,8 @@ TYPED_TEST(PlannedProducts, AnyPlanOfTsmmIsRight) {
 
 TYPED_TEST(PlannedProducts, AnyStreamedPlanOfTsmmIsRight) {
     Context ctx = make_context();
-    for (const auto& trial : this->streamed_trials(ctx)) {
+    for (const auto& trial :
+         this->template streamed_trials<cuda::TsmmPlan>(ctx, cuda::streamed_plans)) {
         this->check_tsmm(ctx, trial);
     }
 }
