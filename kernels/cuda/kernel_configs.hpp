@@ -46,7 +46,8 @@ struct MtsmConfig {
     QUIVER_FIELDS(MtsmConfig, (bool, tensor), (bool, along_sum), (bool, conjugated), (int, n),
                   (int, rows), (int, depth), (int, rows_a_thread), (int, warps_m), (int, warps_n),
                   (int, groups), (int, pitch_a), (int, pitch_x), (int, stages), (int, bytes_a),
-                  (int, bytes_x), (bool, x_rows), (int, threads), (int, blocks))
+                  (int, bytes_x), (bool, x_rows), (bool, shifted), (bool, spread), (int, threads),
+                  (int, blocks))
 };
 
 /// The fields that C = A^T B and Y = X C of half and bfloat16 blocks share.

@@ -69,10 +69,22 @@ int tensor_terms(const MtsmShape& shape) {
     return is_short(shape.a) ? 8 : 4;
 }
 
+/// The next pitch, in doubles, with which the fragments of a warp lie in different banks if they
+/// consist of every other line.
+constexpr int paired_pitch(int columns) {
+    return round_up(columns + 2, 4) - 2;
+}
+
 /// Distance of lines of B in elements: the words of a fragment, like those of X, lie in different
 /// banks.
 int pitch_a(const MtsmPlan& plan, const MtsmShape& shape) {
     const int length = shape.along_sum ? plan.depth : plan.rows(shape);
+    if (plan.shifted) {
+        // A line has 16 more bytes. Fragments have rows or terms of one parity.
+        const int parts = parts_of(shape.scalar);
+        return plan.tensor ? paired_pitch(parts * length + 2) / parts
+                           : round_up(length, vector_a(shape)) + vector_a(shape);
+    }
     if (plan.tensor && is_short(shape.a)) {
         return odd_pitch(length, shape.along_sum ? 8 : 16);
     }
@@ -88,7 +100,9 @@ int pitch_x(const MtsmPlan& plan, const MtsmShape& shape) {
     }
     if (plan.tensor) {
         const int parts = parts_of(shape.scalar);
-        return fragment_pitch(parts * shape.n) / parts;
+        return (plan.shifted && !shape.along_sum ? paired_pitch(parts * shape.n)
+                                                 : fragment_pitch(parts * shape.n)) /
+               parts;
     }
     return round_up(plan.columns(shape) * plan.warps_n, vector_x(shape));
 }
@@ -97,6 +111,7 @@ std::size_t stage_bytes(const MtsmPlan& plan, const MtsmShape& shape) {
     const int lines = shape.along_sum ? plan.rows(shape) : plan.depth;
     return static_cast<std::size_t>(
         round_up(lines * pitch_a(plan, shape) * shape.a_bytes(), 16) +
+        (plan.shifted && shape.along_sum && !plan.tensor ? lines * shape.unit_a : 0) +
         round_up(plan.depth * pitch_x(plan, shape) * shape.scalar_bytes(), 16));
 }
 std::size_t shared_bytes(const MtsmPlan& plan, const MtsmShape& shape) {
@@ -106,6 +121,16 @@ std::size_t shared_bytes(const MtsmPlan& plan, const MtsmShape& shape) {
 
 bool is_legal(const MtsmPlan& plan, const MtsmShape& shape, const Machine& machine) {
     const int columns = plan.columns(shape);
+    // The terms that a warp adds in one step of the loop of src/mtsm_tiles.cuh.
+    const int terms = plan.tensor ? plan.depth * real_terms(shape) : plan.depth;
+    const int step_terms = plan.groups * (plan.tensor ? 8 : 4);
+    if (plan.shifted && (shape.unit_a == 16 || is_short(shape.a) || plan.spread == plan.tensor ||
+                         terms % step_terms != 0)) {
+        return false;
+    }
+    if (plan.spread && (plan.tensor || is_short(shape.a) || (shape.along_sum && !plan.shifted))) {
+        return false;
+    }
     const int words = shape.scalar_bytes() / 4;
     // Reject plans with a warp that has no columns of its own, or with sums too long for the
     // registers.
@@ -123,14 +148,35 @@ bool is_legal(const MtsmPlan& plan, const MtsmShape& shape, const Machine& machi
     } else {
         const int step = shape.along_sum ? vector_a(shape) : 1;
         if (plan.depth % (plan.groups * step) != 0 ||
-            (!shape.along_sum && plan.rows_a_thread % vector_a(shape) != 0)) {
+            (!shape.along_sum && !plan.spread && plan.rows_a_thread % vector_a(shape) != 0)) {
             return false;
         }
         registers += plan.rows_a_thread * columns * words + columns * words +
                      (shape.along_sum ? 4 : words) * plan.rows_a_thread;
+        registers += plan.shifted && !shape.along_sum ? 8 : 0;  // the shifts of four terms
     }
     return registers_fit(registers, MtsmPlan::threads, plan.blocks) &&
            shared_fits(shared_bytes(plan, shape), plan.blocks, machine);
+}
+
+/// Memory time of lines of this many bytes that begin anywhere, relative to long ones. Along the
+/// sum, a line reads a sector of 32 bytes more. Across the sum, the factor for short lines was
+/// measured on an H100.
+double shifted_lines_factor(const MtsmShape& shape, double line) {
+    return shape.along_sum ? 1 + 32 / line : line < 1024 ? 1.15 : 1;
+}
+
+/// True for the kind of plans that was measured to be the fastest on an H100. In single precision
+/// these are shifted ones, and spread ones for a tall B of few aligned terms across the sum.
+bool is_measured_kind(const MtsmPlan& plan, const MtsmShape& shape) {
+    constexpr int widest = 24;
+    constexpr int log_few = 4;
+    constexpr int log_many = 17;
+    const bool single = shape.a == Dtype::s && shape.n <= widest;
+    const bool shifted = single && shape.unit_a == 4;  // lines of an even length were not measured
+    const bool tall = !shape.along_sum && shape.log_k <= log_few && shape.log_m >= log_many;
+    const bool spread = shifted || (single && tall);
+    return plan.shifted == shifted && plan.spread == spread;
 }
 
 /// Modelled clocks of a multiprocessor per element of B.
@@ -142,12 +188,14 @@ double cost(const MtsmPlan& plan, const MtsmShape& shape, int multiprocessors) {
     const double x_bytes = static_cast<double>(plan.depth) * shape.n * shape.scalar_bytes();
     const double y_bytes = static_cast<double>(rows) * shape.n * shape.scalar_bytes() / depth;
     const double line = (shape.along_sum ? plan.depth : rows) * shape.a_bytes();
-    const double lines_factor = line <= 64 ? 1.85 : 1;
+    const double lines_factor = plan.shifted ? shifted_lines_factor(shape, line)
+                                : line <= 64 ? 1.85
+                                             : 1;
     const double shared = plan.blocks * (static_cast<double>(shared_bytes(plan, shape)) + 1024);
     Clocks clocks;
     clocks.memory = (a_bytes * lines_factor + l2_share * x_bytes + y_bytes) / fitted_bytes_a_clock *
                     copy_factor((plan.stages - 1.1) * plan.blocks * a_bytes, shared);
-    const double copies = a_bytes / shape.unit_a + x_bytes / shape.unit_x;
+    const double copies = a_bytes / (plan.shifted ? 16 : shape.unit_a) + x_bytes / shape.unit_x;
     double instructions = 0;
     double wavefronts = 0;
     double sums = 0;
@@ -171,14 +219,14 @@ double cost(const MtsmPlan& plan, const MtsmShape& shape, int multiprocessors) {
         const double columns = plan.columns(shape);
         const double products =
             terms * plan.rows_a_thread * columns * (fma_weight(shape.scalar) >= 4 ? 4 : 1);
-        const double loads = terms * plan.rows_a_thread / vector_a(shape);
+        const double loads = terms * plan.rows_a_thread / (plan.spread ? 1 : vector_a(shape));
         const double x_loads = terms * std::ceil(columns / vector_x(shape));
         const bool is_double = shape.scalar == Dtype::d || shape.scalar == Dtype::z;
         clocks.arithmetic = fma_slowdown * warps * products / (is_double ? 2 : 4) *
                             warps_factor(MtsmPlan::threads * plan.blocks);
         const double conversions = shape.a_bytes() == 2 ? 1.5 * terms * plan.rows_a_thread : 0;
         instructions = products + loads + x_loads + conversions + terms;
-        wavefronts = 4 * loads + x_loads;
+        wavefronts = (plan.spread ? shape.a_bytes() / 4 : 4) * loads + x_loads;
         sums = plan.rows_a_thread * columns;
     }
     clocks.issue =
@@ -221,6 +269,8 @@ int MtsmPlan::columns(const MtsmShape& shape) const {
 
 std::vector<MtsmPlan> mtsm_plans(const MtsmShape& shape, const Machine& machine) {
     std::vector<std::pair<double, MtsmPlan>> costs;
+    // Plans of other kinds than the measured ones come last.
+    constexpr double other_kind = 1e6;
     // A stage should not be much longer than the sums.
     const int least_depth = 16 / shape.a_bytes();
     const int most_depth = std::max({least_depth, 4, 1 << std::min(shape.log_k, 7)});
@@ -237,9 +287,18 @@ std::vector<MtsmPlan> mtsm_plans(const MtsmShape& shape, const Machine& machine)
                     for (plan.depth = 4; plan.depth <= most_depth; plan.depth *= 2) {
                         for (plan.stages = 2; plan.stages <= 4; ++plan.stages) {
                             for (plan.blocks = 1; plan.blocks <= 3; ++plan.blocks) {
-                                if (is_legal(plan, shape, machine)) {
-                                    costs.emplace_back(cost(plan, shape, machine.multiprocessors),
-                                                       plan);
+                                for (const bool shifted : {false, true}) {
+                                    for (const bool spread : {false, true}) {
+                                        plan.shifted = shifted;
+                                        plan.spread = spread;
+                                        if (is_legal(plan, shape, machine)) {
+                                            const double added =
+                                                is_measured_kind(plan, shape) ? 0 : other_kind;
+                                            costs.emplace_back(
+                                                cost(plan, shape, machine.multiprocessors) + added,
+                                                plan);
+                                        }
+                                    }
                                 }
                             }
                         }
@@ -273,6 +332,8 @@ std::optional<PlannedKernel> kernel_of(const MtsmPlan& plan, const MtsmShape& sh
                             .bytes_a = shape.unit_a,
                             .bytes_x = shape.unit_x,
                             .x_rows = shape.x_rows,
+                            .shifted = plan.shifted,
+                            .spread = plan.spread,
                             .threads = MtsmPlan::threads,
                             .blocks = plan.blocks};
     PlannedKernel kernel;

@@ -31,13 +31,15 @@ struct MtsmShape {
 /// See src/mtsm.cuh and src/mtsm_tiles.cuh. In the notation of the TSM2X paper: t1 = depth, t2 =
 /// columns(), t3 = fetched(). tensor: uses the tensor cores; then rows_a_thread counts tiles of 16
 /// rows per warp. warps_m, warps_n, groups: the eight warps are divided among rows, columns, and
-/// groups of terms.
+/// groups of terms. shifted: lines of B that do not start at multiples of 16 bytes are copied in
+/// aligned pieces of 16 bytes. spread: without tensor cores, a thread reads single elements of B,
+/// and its rows are 32 apart; always with `shifted`.
 struct MtsmPlan {
     using Request = MtsmShape;
     static constexpr int threads = 256;
     QUIVER_FIELDS(MtsmPlan, (bool, tensor, false), (int, rows_a_thread, 1), (int, warps_m, 1),
                   (int, warps_n, 1), (int, groups, 8), (int, depth, 16), (int, stages, 3),
-                  (int, blocks, 1))
+                  (int, blocks, 1), (bool, shifted, false), (bool, spread, false))
 
     /// Rows of Y per block.
     int rows(const MtsmShape& shape) const;

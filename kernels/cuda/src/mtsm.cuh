@@ -18,15 +18,6 @@
 
 namespace quiver {
 
-template <class T>
-struct RealOf {
-    using type = T;
-};
-template <class R>
-struct RealOf<Complex<R>> {
-    using type = R;
-};
-
 /// copy_rows in pieces of real parts, because complex numbers are aligned to these only.
 template <class T, int THREADS, int ROWS, int COLUMNS, int PITCH, int BYTES>
 void copy_lines(T* shared, const T* from, std::int64_t ld, std::int64_t rows,
@@ -38,9 +29,58 @@ void copy_lines(T* shared, const T* from, std::int64_t ld, std::int64_t rows,
         columns * parts);
 }
 
+/// Copies the lines of ShiftedLines, LENGTH elements of each: pieces of 16 bytes, of which the
+/// first begins before the line if the line does not start at a multiple of 16 bytes. Such a piece
+/// belongs to the same 16 bytes of memory as the line. Elements beyond the first `lines` lines and
+/// `length` elements become zeros.
+template <class A, MtsmConfig CFG, int LINES, int LENGTH>
+void copy_shifted_lines(A* shared, const A* from, std::int64_t ld, std::int64_t lines,
+                        std::int64_t length) {
+    using Shifted = ShiftedLines<A, CFG>;
+    constexpr int size = sizeof(A);
+    constexpr int real_size = size / Shifted::parts;
+    constexpr int pieces = LENGTH * size / 16;
+    static_assert(LENGTH * size % 16 == 0);
+    const unsigned to = shared_address(shared);
+    const char* const begin = reinterpret_cast<const char*>(from);
+    const auto shift_of = [](const char* line) {
+        return static_cast<int>(reinterpret_cast<std::uint64_t>(line) % 16);
+    };
+    const bool complete = lines >= LINES && length * size >= LENGTH * size + 16;
+    const int present = static_cast<int>(minimum<std::int64_t>(length, LENGTH + 16)) * size;
+    const auto copy = [&](auto all, int line, int piece) {
+        const char* const address = begin + line * ld * size;
+        const int shift = shift_of(address);
+        const unsigned target = to + Shifted::begin(line) * real_size + piece * 16;
+        if (all.value == 1) {
+            copy_async<16>(target, address - shift + piece * 16, true);
+        } else {
+            const int left = present + shift - piece * 16;
+            const bool exists = line < lines && left > 0;
+            copy_async_part(target, exists ? address - shift + piece * 16 : begin - shift_of(begin),
+                            exists ? minimum(left, 16) : 0);
+        }
+    };
+    const auto copy_all = [&](auto all) {
+#pragma unroll 4
+        for (int u = threadIdx.x; u < LINES * pieces; u += CFG.threads) {
+            copy(all, u / pieces, u % pieces);
+        }
+        for (int line = threadIdx.x; line < LINES; line += CFG.threads) {
+            copy(all, line, pieces);
+        }
+    };
+    if (complete) {
+        copy_all(Constant<1>{});
+    } else {
+        copy_all(Constant<0>{});
+    }
+}
+
 /// along_sum: B is stored along the sum. x_rows: X is stored by rows; otherwise each element is
-/// copied separately. bytes_a, bytes_x: bytes per copy. `parts`: 2 gridDim.x rows n elements;
-/// `counters`: one per block, zero before and after.
+/// copied separately. bytes_a, bytes_x: bytes per copy; if `shifted`, lines of B start at multiples
+/// of bytes_a, and 16 bytes are copied at a time (ShiftedLines). `parts`: 2 gridDim.x rows n
+/// elements; `counters`: one per block, zero before and after.
 template <class A, class T, MtsmConfig CFG>
 __global__ void __launch_bounds__(CFG.threads, CFG.blocks)
     mtsm(MtsmArgs<A, T> args, T* parts, unsigned* counters) {
@@ -50,7 +90,8 @@ __global__ void __launch_bounds__(CFG.threads, CFG.blocks)
     constexpr int length = CFG.along_sum ? CFG.depth : CFG.rows;
     constexpr int bytes_x =
         ceil_div(CFG.depth * CFG.pitch_x * static_cast<int>(sizeof(T)), 16) * 16;
-    constexpr int bytes_a = ceil_div(lines * CFG.pitch_a * static_cast<int>(sizeof(A)), 16) * 16;
+    constexpr int bytes_a = ceil_div(lines * CFG.pitch_a * static_cast<int>(sizeof(A)), 16) * 16 +
+                            (CFG.shifted ? ShiftedLines<A, CFG>::extra_bytes(lines) : 0);
     constexpr int size = CFG.rows * CFG.n;
     constexpr int sum_bytes = 4 * CFG.threads * static_cast<int>(sizeof(T));
     static_assert(Sums::lanes * Sums::slots == CFG.threads);
@@ -75,11 +116,17 @@ __global__ void __launch_bounds__(CFG.threads, CFG.blocks)
     const auto start = [&](int stage, std::int64_t) {
         const std::int64_t rows = args.m - next_row;
         const std::int64_t terms = args.k - next_term;
-        copy_lines<A, CFG.threads, lines, length, CFG.pitch_a, CFG.bytes_a>(
-            stage_a(stage),
-            args.a +
-                (CFG.along_sum ? next_row * args.lda + next_term : next_term * args.lda + next_row),
-            args.lda, CFG.along_sum ? rows : terms, CFG.along_sum ? terms : rows);
+        const A* const a = args.a + (CFG.along_sum ? next_row * args.lda + next_term
+                                                   : next_term * args.lda + next_row);
+        const std::int64_t left_lines = CFG.along_sum ? rows : terms;
+        const std::int64_t left_length = CFG.along_sum ? terms : rows;
+        if constexpr (CFG.shifted) {
+            copy_shifted_lines<A, CFG, lines, length>(stage_a(stage), a, args.lda, left_lines,
+                                                      left_length);
+        } else {
+            copy_lines<A, CFG.threads, lines, length, CFG.pitch_a, CFG.bytes_a>(
+                stage_a(stage), a, args.lda, left_lines, left_length);
+        }
         T* const x = stage_x(stage);
         const T* const from = args.x + next_term * args.x_row;
         if constexpr (CFG.x_rows) {
@@ -106,7 +153,7 @@ __global__ void __launch_bounds__(CFG.threads, CFG.blocks)
         }
     };
 
-    Sums sums;
+    Sums sums(args.a, args.lda);
     const auto multiply_stage = [&](int stage) { sums.multiply(stage_a(stage), stage_x(stage)); };
 
     const auto store = [&](std::int64_t row, int column, T sum) {

@@ -58,7 +58,7 @@ class ShortSums {
     const int lane;
     const int slot;
 
-    ShortSums()
+    ShortSums(const A*, std::int64_t)
         : lane(threadIdx.x / slots),
           slot(threadIdx.x % slots),
           warp_m_(slot / 32 / CFG.warps_n),

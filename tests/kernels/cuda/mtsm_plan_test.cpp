@@ -99,6 +99,67 @@ TEST(MtsmPlans, HalfWithManyColumnsGoesToTheTensorCores) {
     }
 }
 
+TEST(MtsmPlans, LinesOfSinglesThatAreNotAlignedAreShifted) {
+    for_each_shape([&](MtsmShape shape) {
+        for (const int unit : {shape.a_bytes(), 8, 16}) {
+            shape.unit_a = unit;
+            const bool shifted = shape.a == Dtype::s && unit == 4 && shape.n <= 24;
+            const auto plans = mtsm_plans(shape, {});
+            EXPECT_EQ(plans.front().shifted, shifted) << letter(shape.a) << ' ' << shape.n;
+            EXPECT_EQ(plans.front().spread, shifted) << letter(shape.a) << ' ' << shape.n;
+            for (const MtsmPlan& plan : plans) {
+                ASSERT_TRUE(!plan.shifted || (unit < 16 && plan.spread != plan.tensor));
+            }
+        }
+    });
+}
+
+/// The stage of a shifted plan has 16 more bytes for each line.
+TEST(MtsmPlans, ShiftedPlansAreForUnalignedLinesOfWholeElements) {
+    for (const Dtype a : {Dtype::s, Dtype::d, Dtype::c, Dtype::z}) {
+        for (const bool along_sum : {false, true}) {
+            MtsmShape shape;
+            shape.a = shape.scalar = a;
+            shape.n = 8;
+            shape.along_sum = along_sum;
+            shape.unit_a = a == Dtype::s || a == Dtype::c ? 4 : 8;
+            std::size_t shifted = 0;
+            for (MtsmPlan plan : mtsm_plans(shape, {})) {
+                const PlannedKernel kernel = kernel_of(plan, shape, {}).value();
+                if (!plan.shifted) {
+                    continue;
+                }
+                ++shifted;
+                const int lines = along_sum ? plan.rows(shape) : plan.depth;
+                const int length = along_sum ? plan.depth : plan.rows(shape);
+                EXPECT_GE(kernel.shared_bytes, static_cast<std::size_t>(plan.stages) * lines *
+                                                   (length * shape.a_bytes() + 16));
+                MtsmShape aligned = shape;
+                aligned.unit_a = 16;
+                EXPECT_FALSE(kernel_of(plan, aligned, {})) << to_text(plan);
+                plan.spread = !plan.spread;
+                EXPECT_FALSE(kernel_of(plan, shape, {})) << to_text(plan);
+            }
+            EXPECT_GT(shifted, 0u) << letter(a);
+        }
+    }
+}
+
+/// Lanes that read single elements of 32 adjacent rows have no bank conflicts.
+TEST(MtsmPlans, TallMatricesOfSinglesAreReadByElement) {
+    MtsmShape shape;
+    shape.a = shape.scalar = Dtype::s;
+    shape.n = 8;
+    shape.log_m = 20;
+    shape.log_k = 3;
+    EXPECT_TRUE(mtsm_plans(shape, {}).front().spread);
+    shape.log_m = 14;
+    EXPECT_FALSE(mtsm_plans(shape, {}).front().spread);
+    shape.log_m = 20;
+    shape.a = shape.scalar = Dtype::d;
+    EXPECT_FALSE(mtsm_plans(shape, {}).front().spread);
+}
+
 TEST(MtsmPlans, TallMatricesOfFewColumnsHaveNoTermsToSpare) {
     // As in TSM2L: a thread block computes whole sums, and no group of warps waits for the sums of
     // another.

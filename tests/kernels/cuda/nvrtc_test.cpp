@@ -540,6 +540,52 @@ TEST(Nvrtc, CompilesMtsmWithoutSpills) {
     EXPECT_EQ(report("mtsm, sm_90 and sm_80", all), 0);
 }
 
+TEST(Nvrtc, CompilesShiftedMtsmWithoutSpills) {
+    Batch batch(4);
+    for (const bool along_sum : {false, true}) {
+        for (const int n : {1, 2, 4, 8, 13, 16, 20, 24}) {
+            MtsmShape shape;
+            shape.a = shape.scalar = Dtype::s;
+            shape.n = n;
+            shape.along_sum = shape.x_rows = along_sum;
+            shape.unit_a = 4;
+            shape.unit_x = along_sum ? Layout::of(nullptr, n, n, sizeof(float)).unit : 4;
+            const MtsmPlan plan = mtsm_plans(shape, Machine{}).front();
+            ASSERT_TRUE(plan.shifted);
+            const auto kernel = kernel_of(plan, shape, Machine{});
+            batch.add(kernel->source, "sm_90", kernel->expression);
+        }
+    }
+
+    const auto all = batch.compile_all();
+
+    EXPECT_EQ(batch.offered(), 16u);
+    EXPECT_EQ(report("shifted mtsm, sm_90", all), 0);
+}
+
+/// The model never chooses these. Tests of random plans run them.
+TEST(Nvrtc, CompilesShiftedMtsmOfOtherScalars) {
+    Batch batch;
+    for (const Dtype a : {Dtype::d, Dtype::c, Dtype::z}) {
+        for (const bool along_sum : {false, true}) {
+            MtsmShape shape;
+            shape.a = shape.scalar = a;
+            shape.n = 8;
+            shape.along_sum = shape.x_rows = along_sum;
+            shape.unit_a = a == Dtype::c ? 4 : 8;
+            const auto plans = mtsm_plans(shape, Machine{});
+            const auto plan = std::find_if(plans.begin(), plans.end(),
+                                           [](const MtsmPlan& each) { return each.shifted; });
+            ASSERT_NE(plan, plans.end());
+            const auto kernel = kernel_of(*plan, shape, Machine{});
+            batch.add(kernel->source, "sm_90", kernel->expression);
+        }
+    }
+    const auto all = batch.compile_all();
+    EXPECT_EQ(all.size(), 6u);
+    report("shifted mtsm of other scalars, sm_90", all);
+}
+
 TEST(Nvrtc, NamesTheCodeAndTheFirstErrors) {
     try {
         compile({"column_ops.cuh", {"quiver::fill<quadruple>"}, "sm_90"});
