@@ -159,12 +159,12 @@ TYPED_TEST(PlannedProducts, AnyStreamedPlanOfTsmttsmIsRight) {
     }
 }
 
-/// Up to 400 columns of A times every width of B up to 16, by the kernels of rounded widths that
-/// the library uses; A, B and C have gaps and any alignment.
+/// More than 192 columns of A, from where on the library streams them, times every width of B up to
+/// 16; A, B and C have gaps and any alignment.
 TYPED_TEST(PlannedProducts, TheStreamedSumsOfEveryWidthAreRight) {
     Context ctx = make_context();
     const cuda::Machine& machine = ctx.service<cuda::Planner>().machine();
-    std::uniform_int_distribution<int> columns(1, 400);
+    std::uniform_int_distribution<int> columns(193, 500);
     std::uniform_int_distribution<std::int64_t> rows(0, 3000);
     for (int n = 1; n <= 16; ++n) {
         const int m = columns(this->generator);
