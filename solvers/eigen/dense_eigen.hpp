@@ -27,8 +27,8 @@ namespace quiver {
 /// options.block and options.max_basis are ignored; more than 40,000 rows are an InputError, and so
 /// is a checkpoint, because there is no state to save. The callback can end the solve only before
 /// the arithmetic begins. Throws the errors of check_problem() and check_options(), IndefiniteError
-/// for a B that is not positive definite, NumericalError if a product holds NaN or infinity or if A
-/// and B have a common null vector (to rounding); on a GPU, from 2048 rows on, the errors of
+/// for a B that is not positive definite, or in which a wanted eigenvector has no length beyond
+/// rounding, NumericalError if a product holds NaN or infinity; on a GPU, from 2048 rows on, the errors of
 /// cuSOLVER. Collective.
 ///
 /// Cost: about 4 n^3 flops on rank 0 (14 n^3 for complex scalars), and 2 n^2 k for the vectors, by

@@ -13,13 +13,6 @@ namespace quiver {
 template <class T>
 class ProtectedMatrix;
 
-/// The end of a message: A v and B v vanish to rounding for some v.
-inline constexpr const char* singular_pencil =
-    "A and B have a common null vector v, so that every number is an eigenvalue; add a positive "
-    "number to a diagonal entry of B at which v is not 0 (one entry for each such v), so that v "
-    "has "
-    "the eigenvalue 0";
-
 /// A x = lambda B x with Hermitian A. All operators must have the same row map and outlive the
 /// solve; all blocks must be in the Context's place.
 template <class T>

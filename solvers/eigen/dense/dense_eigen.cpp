@@ -8,13 +8,11 @@
 #include <limits>
 #include <numeric>
 #include <optional>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "blockvec/error.hpp"
-#include "blockvec/number_text.hpp"
 #include "blockvec/scalar_list.hpp"
 #include "kernels/column_ops.hpp"
 #include "kernels/sparse/sparse_matrix.hpp"
@@ -232,6 +230,9 @@ class DenseSearch : public VerifiedSearch<T> {
         const Comm& comm = this->ctx().comm();
         const auto free = static_cast<std::size_t>(n_ - constraints_.width());
         values_.resize(free);
+        for (int i = 0; i < b.rows(); ++i) {
+            diagonal_of_b_.push_back(std::real(b(i, i)));
+        }
         std::array<double, 4> facts{};  // exponents of A and B, norms of A and B
         std::int64_t indefinite = 0;
         std::optional<DensePencil<Wide<T>>> pencil;
@@ -285,6 +286,7 @@ class DenseSearch : public VerifiedSearch<T> {
                 x = pencil->vectors(choice_.indices);
             }
         });
+        require_length_in_b(x);
         const double factor = std::ldexp(1.0, -exponent_b_ / 2);
         for (int first = 0; first < count; first += panel_width) {
             SmallMatrix<T> panel(n_, std::min(panel_width, count - first));
@@ -298,6 +300,35 @@ class DenseSearch : public VerifiedSearch<T> {
             copy(this->ctx(),
                  std::as_const(panel).view().row_range(map.first_row(), map.local_rows()),
                  vectors_.columns(first, panel.cols()));
+        }
+    }
+
+    /// Throws IndefiniteError if x^H B x is rounding noise of its terms for a column of X: B is
+    /// then singular to rounding, and its Cholesky factor gives x an arbitrary or huge eigenvalue.
+    /// The test does not depend on the units of the unknowns: it compares x^H B x with x^H diag(B)
+    /// x.
+    void require_length_in_b(const SmallMatrix<Wide<T>>& x) {
+        if (this->problem().b == nullptr) {
+            return;
+        }
+        const double scale = std::ldexp(1.0, -exponent_b_);  // X is normalised for the scaled B
+        const double noise =
+            4 * std::sqrt(static_cast<double>(n_)) * std::numeric_limits<double>::epsilon();
+        std::int64_t lost = 0;
+        for (int j = 0; j < x.cols(); ++j) {
+            double terms = 0;
+            for (int i = 0; i < x.rows(); ++i) {
+                terms += scale * diagonal_of_b_[static_cast<std::size_t>(i)] * std::norm(x(i, j));
+            }
+            lost += noise * terms >= 1 ? 1 : 0;
+        }
+        lost = this->ctx().comm().max(lost);
+        if (lost > 0) {
+            throw_indefinite(IndefiniteError::Operand::mass,
+                             "dense: B is singular to rounding: " + std::to_string(lost) +
+                                 " of the wanted eigenvectors have no length in its inner product, "
+                                 "so that their eigenvalues are arbitrary; shift-invert takes a "
+                                 "singular B");
         }
     }
 
@@ -328,48 +359,8 @@ class DenseSearch : public VerifiedSearch<T> {
                 this->ctx(), Method::dense, this->problem(), x.columns(first, width), values,
                 {exponent_a_, exponent_b_}, std::as_const(normals_).view());
             applications_ += width;
-            if (this->problem().b != nullptr) {
-                require_regular_pencil(x.columns(first, width));
-            }
             for (int j = 0; j < width; ++j) {
                 pairs_.push_back({value(first + j), residuals[static_cast<std::size_t>(j)]});
-            }
-        }
-    }
-
-    /// Throws NumericalError if A x and B x vanish to rounding of doubles for a column x of X,
-    /// where x^H B x = 1: if B is singular to rounding, its Cholesky factor gives such a vector an
-    /// arbitrary eigenvalue. Collective. Cost: the norms of X; one product with A and B if x^H B x
-    /// is below rounding for a column.
-    void require_regular_pencil(BlockView<const T> x) {
-        constexpr double units = 16;
-        std::vector<real_t<T>> lengths(static_cast<std::size_t>(x.cols));
-        norms(this->ctx(), x, std::span<real_t<T>>(lengths));
-        const auto quotient = [&](std::size_t j) {  // x^H B x / x^H x
-            return 1 / (static_cast<double>(lengths[j]) * static_cast<double>(lengths[j]));
-        };
-        std::vector<std::size_t> suspects;
-        for (std::size_t j = 0; j < lengths.size(); ++j) {
-            if (quotient(j) <= units * std::numeric_limits<double>::epsilon() * norm_b_) {
-                suspects.push_back(j);
-            }
-        }
-        if (suspects.empty()) {
-            return;
-        }
-        const std::vector<double> images =
-            scaled_residuals(this->ctx(), Method::dense, this->problem(), x,
-                             std::vector<double>(lengths.size(), 0.0), {exponent_a_, exponent_b_},
-                             std::as_const(normals_).view());
-        applications_ += x.cols;
-        for (const std::size_t j : suspects) {
-            if (images[j] <= units * static_cast<double>(epsilon_v<T>) * norm_) {
-                NumericalError error(
-                    "dense: for a vector x ||A x|| = " + number_text(images[j], 2) +
-                    " ||x|| and x^H B x = " + number_text(quotient(j), 2) +
-                    " ||x||^2: " + singular_pencil);
-                error.set_collective();
-                throw error;
             }
         }
     }
@@ -406,6 +397,8 @@ class DenseSearch : public VerifiedSearch<T> {
     bool solved_ = false;
     BlockVector<T> constraints_;
     BlockVector<T> normals_;
+    /// On rank 0.
+    std::vector<double> diagonal_of_b_;
     /// All eigenvalues, ascending, and those that are wanted.
     std::vector<double> values_;
     PairChoice choice_;
