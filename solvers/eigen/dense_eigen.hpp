@@ -28,8 +28,8 @@ namespace quiver {
 /// is a checkpoint, because there is no state to save. The callback can end the solve only before
 /// the arithmetic begins. Throws the errors of check_problem() and check_options(), IndefiniteError
 /// for a B that is not positive definite, or in which a wanted eigenvector has no length beyond
-/// rounding, NumericalError if a product holds NaN or infinity; on a GPU, from 2048 rows on, the errors of
-/// cuSOLVER. Collective.
+/// rounding, NumericalError if a product holds NaN or infinity; on a GPU, from 2048 rows on, the
+/// errors of cuSOLVER. Collective.
 ///
 /// Cost: about 4 n^3 flops on rank 0 (14 n^3 for complex scalars), and 2 n^2 k for the vectors, by
 /// LAPACK with the Context's threads; n products for each matrix that is not gathered from its
