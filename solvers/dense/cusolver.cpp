@@ -8,7 +8,6 @@
 #include "blockvec/device.hpp"
 #include "blockvec/error.hpp"
 #include "blockvec/scalar.hpp"
-#include "solvers/eigen/dense_eigen.hpp"
 
 namespace quiver {
 namespace {
@@ -117,7 +116,7 @@ int Cusolver::eigen(Context& ctx, SmallMatrix<W>& a, std::vector<double>& values
     return code;
 }
 
-std::string cusolver_version() {
+std::string Cusolver::version() {
     for (const std::string& file : files_to_try()) {
         try {
             const SharedLibrary library(file);

@@ -61,6 +61,9 @@ class Cusolver {
     Cusolver& operator=(const Cusolver&) = delete;
     ~Cusolver();
 
+    /// The version of the library that a Context on a GPU would open; an empty string if there is
+    /// none. Loads the library.
+    static std::string version();
     bool is_available() const { return parameters_ != nullptr; }
     /// The reason why no library is available, or an empty string.
     const std::string& why_none() const { return why_none_; }

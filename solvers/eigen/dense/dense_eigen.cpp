@@ -16,6 +16,7 @@
 #include "blockvec/scalar_list.hpp"
 #include "kernels/column_ops.hpp"
 #include "kernels/sparse/sparse_matrix.hpp"
+#include "solvers/dense/cusolver.hpp"
 #include "solvers/dense/dense_pencil.hpp"
 #include "solvers/eigen/dense/dense_selection.hpp"
 #include "solvers/eigen/search/given_columns.hpp"
@@ -417,6 +418,10 @@ template <class T>
 EigenResult<T> dense_eigen(Context& ctx, const EigenProblem<T>& problem,
                            const EigenOptions& options) {
     return verified_search<DenseSearch>(ctx, problem, options);
+}
+
+std::string cusolver_version() {
+    return Cusolver::version();
 }
 
 #define QUIVER_INSTANTIATE(T) \
