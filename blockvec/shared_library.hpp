@@ -35,6 +35,21 @@ class SharedLibrary {
         return reinterpret_cast<F*>(found);
     }
 
+    /// "1.0.0", as the library's function `get_property` (of the type of cudssGetProperty) reports
+    /// it. Throws UnsupportedError.
+    std::string version(const char* get_property) const {
+        const auto property = find<int(int, int*)>(get_property);
+        std::string text;
+        for (int i = 0; i < 3; ++i) {
+            int number = 0;
+            if (property(i, &number) != 0) {
+                throw UnsupportedError(name_ + " does not report its version");
+            }
+            text += (i == 0 ? "" : ".") + std::to_string(number);
+        }
+        return text;
+    }
+
   private:
     std::string name_;
     void* handle_;

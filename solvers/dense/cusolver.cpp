@@ -119,17 +119,7 @@ int Cusolver::eigen(Context& ctx, SmallMatrix<W>& a, std::vector<double>& values
 std::string Cusolver::version() {
     for (const std::string& file : files_to_try()) {
         try {
-            const SharedLibrary library(file);
-            const auto get_property = library.find<int(int, int*)>("cusolverGetProperty");
-            int numbers[3] = {0, 0, 0};
-            bool known = true;
-            for (int i = 0; i < 3; ++i) {
-                known = known && get_property(i, &numbers[i]) == 0;
-            }
-            if (known) {
-                return std::to_string(numbers[0]) + "." + std::to_string(numbers[1]) + "." +
-                       std::to_string(numbers[2]);
-            }
+            return SharedLibrary(file).version("cusolverGetProperty");
         } catch (const UnsupportedError&) {  // another file may exist
         }
     }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // C = A^H B for an A of many columns: the tiles of TsmttsmPlan::streamed. The warps of a team share
-// the columns of A and process the same rows; each warp has its own ring in shared memory for its
-// columns and for the rows of B. A lane copies and reads the same 16 bytes of A (a piece), so that
-// no bank conflicts arise, the ring needs no padding, and no barrier delays a warp.
+// the columns of A and process the same rows. Each warp has a ring in shared memory for its columns
+// of A, and the team has one for the rows of B, so that one barrier of the team separates stages. A
+// lane copies and reads the same 16 bytes of A (a piece); no bank conflicts arise, and the ring
+// needs no padding.
 #pragma once
 
 #include "tsmttsm.cuh"
@@ -363,7 +364,7 @@ using StreamedSumTile =
     typename Choice<CFG.tile.tensor, StreamedMmaSums<T, CFG>, StreamedFmaSums<T, CFG>>::type;
 
 /// As form_tsmttsm, for up to tile.m columns of A and up to tile.n of B, which are run-time
-/// arguments. stages: groups of `rows` rows in the ring of a warp.
+/// arguments. stages: groups of `rows` rows in the rings of a warp and of its team.
 template <class T, TsmttsmConfig CFG, class Weights>
 void form_streamed_tsmttsm(const TsmttsmArgs<T>& args, const Weights& weights, T* partials,
                            unsigned* counters, int group) {

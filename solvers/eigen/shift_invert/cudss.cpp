@@ -33,16 +33,8 @@ std::string status_name(int status) {
 
 /// The version of the library. Throws UnsupportedError unless it is 1.x.
 std::string version_of(const SharedLibrary& library, const std::string& file) {
-    const auto get_property = library.find<CudssLibrary::GetProperty>("cudssGetProperty");
-    int numbers[3] = {0, 0, 0};
-    for (int i = 0; i < 3; ++i) {
-        if (get_property(i, &numbers[i]) != CudssLibrary::success) {
-            throw UnsupportedError(file + " does not report its version");
-        }
-    }
-    std::string version = std::to_string(numbers[0]) + "." + std::to_string(numbers[1]) + "." +
-                          std::to_string(numbers[2]);
-    if (numbers[0] != 1) {
+    std::string version = library.version("cudssGetProperty");
+    if (version.rfind("1.", 0) != 0) {
         throw UnsupportedError(file + " is cuDSS " + version + ", and version 1 is needed");
     }
     return version;

@@ -60,7 +60,6 @@ struct CudssLibrary {
         char name[64];
     };
 
-    using GetProperty = int(int property, int* value);
     using Create = int(void** object);
     using Destroy = int(void* object);
     using SetStream = int(void* handle, Stream stream);

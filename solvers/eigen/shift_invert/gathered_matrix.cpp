@@ -17,8 +17,8 @@ namespace quiver {
 namespace {
 
 /// The largest accepted difference of entry (i, j) and the conjugate of entry (j, i), relative to
-/// the Frobenius norm: no more than the command accepts for all differences together
-/// (apps/hermitian_check.hpp). Only one of the two entries is factorised.
+/// the Frobenius norm: the rounding of sums of some terms in another order. Only one of the two
+/// entries is factorised.
 template <class T>
 constexpr double hermitian_slack = 100 * static_cast<double>(epsilon_v<T>);
 
