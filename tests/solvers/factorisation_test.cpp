@@ -296,8 +296,8 @@ TEST(Factorisation, FactorsThatDoNotFitAreRefused) {
     options.which = Which::target;
     options.target = 6.1;
     options.k = 3;
-    // The solve needs 60 MB before the factors, which need 180 to 220. Memory that earlier tests give
-    // back during the solve adds to the limit.
+    // The solve needs 60 MB before the factors, which need 180 to 220. Memory that earlier tests
+    // give back during the solve adds to the limit.
     const test::AddressSpaceLimit limit(rlim_t{100} << 20);
     options.method = Method::shift_invert;
     try {
