@@ -15,10 +15,10 @@
 namespace quiver::cuda {
 
 /// A folder of compiled programs that threads and processes share, backed by packs of kernels that
-/// were compiled ahead of time. Each file belongs to one key (the request, the embedded sources,
-/// NVRTC's version) and contains the text of the key and a checksum. Files are written under a
-/// temporary name and renamed: a reader sees either the complete file or none. A damaged file or
-/// folder only costs a compilation.
+/// were compiled ahead of time. Each file belongs to one key (the request, its source with all that
+/// this includes, NVRTC's version) and contains the text of the key and a checksum. Files are
+/// written under a temporary name and renamed: a reader sees either the complete file or none. A
+/// damaged file or folder only costs a compilation.
 class CubinCache {
   public:
     using Packs = std::vector<std::shared_ptr<const KernelPack>>;

@@ -3,6 +3,9 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <functional>
+#include <map>
+#include <set>
 #include <sstream>
 #include <string_view>
 
@@ -17,10 +20,53 @@ namespace {
 
 constexpr std::string_view magic = "quiver cubin 1";
 
-std::uint64_t hash_of_sources() {
-    std::uint64_t result = hash_start;
+/// One embedded source: the hash of its text and the sources that it includes.
+struct HashedSource {
+    std::uint64_t own = hash_start;
+    std::vector<std::string> includes;
+};
+
+using HashedSources = std::map<std::string, HashedSource, std::less<>>;
+
+/// The names in lines `#include "name"` and `#include <name>`.
+std::vector<std::string> included_names(const char* text) {
+    std::vector<std::string> names;
+    std::istringstream stream(text);
+    for (std::string line; std::getline(stream, line);) {
+        const std::size_t open = line.find_first_of("\"<");
+        if (line.starts_with("#include") && open != std::string::npos) {
+            names.push_back(line.substr(open + 1, line.find_first_of("\">", open + 1) - open - 1));
+        }
+    }
+    return names;
+}
+
+HashedSources hash_sources() {
+    HashedSources all;
     for (const EmbeddedSource& source : embedded_sources()) {
-        result = hash(source.text, hash(source.name, result));
+        all[source.name] = {hash(source.text, hash(source.name)), included_names(source.text)};
+    }
+    return all;
+}
+
+void add_with_includes(const HashedSources& all, const std::string& name,
+                       std::set<std::string>& names) {
+    if (const auto found = all.find(name); found != all.end() && names.insert(name).second) {
+        for (const std::string& included : found->second.includes) {
+            add_with_includes(all, included, names);
+        }
+    }
+}
+
+/// The hash of a source and of all that it includes, directly or not: a change of one kernel leaves
+/// the records of the others valid.
+std::uint64_t hash_of(const std::string& source) {
+    static const HashedSources all = hash_sources();
+    std::set<std::string> names;
+    add_with_includes(all, source, names);
+    std::uint64_t result = hash_start;
+    for (const std::string& name : names) {
+        result = hash(hex(all.at(name).own), result);
     }
     return result;
 }
@@ -50,9 +96,8 @@ std::uint64_t checksum(const std::string& key, const std::string& names, const s
 
 std::string key_of(const CompileRequest& request) {
     // The same for all requests of a process.
-    static const std::string version =
-        "; NVRTC " + nvrtc_version() + ", sources " + hex(hash_of_sources());
-    return describe(request) + version;
+    static const std::string version = "; NVRTC " + nvrtc_version() + ", sources ";
+    return describe(request) + version + hex(hash_of(request.source));
 }
 
 std::string record_name(const std::string& key) {
