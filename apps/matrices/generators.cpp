@@ -25,8 +25,9 @@ constexpr std::string_view prefix = "gen:";
 
 std::vector<Generator> all_generators() {
     std::vector<Generator> all;
-    for (auto* family : {laplace_generators, spin_generators, lattice_generators,
-                         hubbard_generators, topi_generators, matpde_generators}) {
+    for (auto* family :
+         {laplace_generators, spin_generators, lattice_generators, hubbard_generators,
+          topi_generators, matpde_generators, irregular_generators}) {
         const std::vector<Generator> members = family();
         all.insert(all.end(), members.begin(), members.end());
     }
