@@ -21,6 +21,7 @@ void open_compiler(Context& ctx);
 /// See kernels/prepare.hpp.
 template <class T>
 void request_products(Context& ctx, const BlockDemand& demand);
+void wait_for_kernels(Context& ctx);
 /// Starts to compile the kernels for products of the matrix in `args` with blocks of these widths.
 template <class T>
 void request_spmmv(Context& ctx, const SpmmvArgs<T>& args, std::span<const int> widths, bool dots);

@@ -311,6 +311,10 @@ void open_compiler(Context& ctx) {
     static_cast<void>(ctx.service<Specialiser>());
 }
 
+void wait_for_kernels(Context& ctx) {
+    ctx.service<Specialiser>().wait();
+}
+
 template <class T>
 void request_products(Context& ctx, const BlockDemand& demand) {
     const std::shared_ptr<BackgroundPlanner> background =
