@@ -115,6 +115,9 @@ int LobpcgSpace<T>::orthonormalise(BlockView<const T> against, BlockView<const T
         if (preconditioner_) {
             preconditioner_->rethrow_pending();
         }
+        if (with_b_) {
+            require_length(x_);
+        }
         fail(std::string("the directions cannot be orthonormalised, or an operator failed on some "
                          "rank: ") +
              error.what());
@@ -258,15 +261,35 @@ void LobpcgSpace<T>::measure() {
         tsmm_gram(ctx_, T(-1), bq, c.view(), T(1), w(x_), residual_gram_.view());
     }
     check_product(residual_gram_, "the Ritz vectors");
-    std::vector<Real> length(static_cast<std::size_t>(x_), Real(1));
+    length_.assign(static_cast<std::size_t>(x_), Real(1));
     if (with_b_) {
-        norms(ctx_, x(), std::span<Real>(length));
+        norms(ctx_, x(), std::span<Real>(length_));
     }
     residual_.clear();
     for (int j = 0; j < x_; ++j) {
         residual_.push_back(
             std::sqrt(std::max(0.0, static_cast<double>(real_part(residual_gram_(j, j))))) /
-            static_cast<double>(length[static_cast<std::size_t>(j)]));
+            static_cast<double>(length_[static_cast<std::size_t>(j)]));
+    }
+}
+
+/// x^H B x / (||B|| ||x||^2) of column j.
+template <class T>
+double LobpcgSpace<T>::length_in_b(int j) const {
+    const auto length = static_cast<double>(length_[static_cast<std::size_t>(j)]);
+    return with_b_ ? 1 / (length * length * static_cast<double>(inner_.norm)) : 1;
+}
+
+template <class T>
+void LobpcgSpace<T>::require_length(int count) const {
+    for (int j = 0; j < std::min(count, static_cast<int>(length_.size())); ++j) {
+        if (length_in_b(j) <= singular_units * static_cast<double>(epsilon_v<T>)) {
+            throw_indefinite(IndefiniteError::Operand::mass,
+                             "LOBPCG: B is not positive definite to rounding: in iteration " +
+                                 std::to_string(steps_) +
+                                 " x^H B x = " + number_text(length_in_b(j), 2) +
+                                 " ||B|| ||x||^2 for a wanted Ritz vector x" + singular_mass_cure);
+        }
     }
 }
 
