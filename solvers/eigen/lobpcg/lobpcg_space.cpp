@@ -112,6 +112,7 @@ int LobpcgSpace<T>::orthonormalise(BlockView<const T> against, BlockView<const T
         throw;
     } catch (const NumericalError& error) {
         a_.rethrow_pending();
+        start_product_.rethrow();
         if (preconditioner_) {
             preconditioner_->rethrow_pending();
         }
@@ -164,10 +165,19 @@ void LobpcgSpace<T>::absorb(BlockView<const T> block) {
     }
 }
 
+/// With B the columns are B times random ones: a null vector of B has no component of them. If it
+/// is one of A as well, residuals have no such component either; otherwise X would keep it, and its
+/// length in proportion to its length in B would grow with every step.
 template <class T>
 void LobpcgSpace<T>::absorb_random(int count) {
+    const BlockView<T> x = basis_.columns(fixed_ + x_, count);
+    const bool multiplied = with_b_ && 3 * std::int64_t{count} <= a_.row_map().global_rows();
+    const BlockView<T> random = multiplied ? w(count) : x;
     fill_random(ctx_, seed_ + 1 + 0x9e3779b97f4a7c15u * ++random_streams_, a_.row_map().first_row(),
-                0, basis_.columns(fixed_ + x_, count));
+                0, random);
+    if (multiplied) {
+        start_product_.apply<T>(ctx_, *inner_.b, random, x);
+    }
     take_in(count, true);
 }
 

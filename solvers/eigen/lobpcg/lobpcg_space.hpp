@@ -19,8 +19,6 @@ namespace quiver {
 
 /// x^H B x up to this many units of rounding of ||B|| ||x||^2 consists of rounding errors.
 constexpr double singular_units = 16;
-/// The end of a message.
-constexpr const char* singular_mass_cure = "; shift-invert takes a singular B";
 
 /// [Q X P] and new directions W, all B-orthonormal. Q is fixed (constraints and locked pairs), X
 /// holds the best Ritz vectors of the last space, P completes X by the directions from which it was
@@ -135,6 +133,8 @@ class LobpcgSpace {
     Context& ctx_;
     GuardedOperator<T> a_;
     std::optional<GuardedOperator<T>> preconditioner_;
+    /// B times random columns.
+    GuardedProduct start_product_;
     InnerProduct<T> inner_;
     bool with_b_;
     bool polynomial_;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <span>
+#include <string>
 #include <utility>
 
 #include "blockvec/block_vector.hpp"
@@ -12,6 +13,7 @@
 #include "kernels/column_ops.hpp"
 #include "kernels/random.hpp"
 #include "solvers/eigen/search/scaled_residuals.hpp"
+#include "solvers/orth/indefinite_error.hpp"
 
 namespace quiver {
 namespace {
@@ -39,12 +41,31 @@ UnitBalance<T>::UnitBalance(Context& ctx, const EigenProblem<T>& problem, Method
     });
     fill_random(ctx, seed + 0xa0761d6478bd642fu, random);
     copy(ctx, std::as_const(random).view(), probes_.view());
-    const Range range = range_of(row_sizes(*problem.b, nullptr));
+    const std::vector<double> sizes = row_sizes(*problem.b, nullptr);
+    refuse_zero_rows(sizes);
+    const Range range = range_of(sizes);
     is_needed_ = range.largest > std::ldexp(range.least, bits_needed);
     if (is_needed_) {
         equilibrate([&] { return row_sizes(*problem.b, nullptr); });
     }
     of_b_ = exponents_;
+}
+
+template <class T>
+void UnitBalance<T>::refuse_zero_rows(const std::vector<double>& sizes) const {
+    const auto first = std::find(sizes.begin(), sizes.end(), 0.0);
+    const RowMap& map = problem_.a.row_map();
+    const std::int64_t row =
+        first == sizes.end() ? map.global_rows() : map.first_row() + (first - sizes.begin());
+    const std::int64_t least = -ctx_.comm().max(-row);
+    if (least < map.global_rows()) {
+        const std::int64_t zero = std::count(sizes.begin(), sizes.end(), 0.0);
+        throw_indefinite(IndefiniteError::Operand::mass,
+                         std::string(to_string(method_)) + ": B is not positive definite: " +
+                             std::to_string(ctx_.comm().sum(zero)) +
+                             " of its rows are zero, the first is row " +
+                             std::to_string(least + 1) + singular_mass_cure);
+    }
 }
 
 template <class T>

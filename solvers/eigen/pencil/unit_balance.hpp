@@ -26,8 +26,9 @@ namespace quiver {
 template <class T>
 class UnitBalance {
   public:
-    /// Equilibrates B alone. Throws the errors of checked_product(). Collective. Cost: a product of
-    /// B with 8 columns; up to 8 of them if the rows of B differ.
+    /// Equilibrates B alone. Throws the errors of checked_product(), and IndefiniteError if a row
+    /// of B is zero. Collective. Cost: a product of B with 8 columns; up to 8 of them if the rows
+    /// of B differ.
     UnitBalance(Context& ctx, const EigenProblem<T>& problem, Method method, std::uint64_t seed);
 
     /// False if the rows of B differ by so little that other units would change nothing.
@@ -50,6 +51,7 @@ class UnitBalance {
         double least = 0;
         double largest = 0;
     };
+    void refuse_zero_rows(const std::vector<double>& sizes) const;
     /// The largest element of each row of D M D V. `quotients`: if not null, v_j^H D M D v_j.
     std::vector<double> row_sizes(Operator<T>& m, std::vector<double>* quotients);
     /// The least positive and the largest size on all ranks.
