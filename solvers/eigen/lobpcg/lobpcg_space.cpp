@@ -112,8 +112,12 @@ int LobpcgSpace<T>::orthonormalise(BlockView<const T> against, BlockView<const T
         throw;
     } catch (const NumericalError& error) {
         a_.rethrow_pending();
+        start_product_.rethrow();
         if (preconditioner_) {
             preconditioner_->rethrow_pending();
+        }
+        if (with_b_) {
+            require_length(x_);
         }
         fail(std::string("the directions cannot be orthonormalised, or an operator failed on some "
                          "rank: ") +
@@ -161,10 +165,19 @@ void LobpcgSpace<T>::absorb(BlockView<const T> block) {
     }
 }
 
+/// With B the columns are B times random ones: a null vector of B has no component of them. If it
+/// is one of A as well, residuals have no such component either; otherwise X would keep it, and its
+/// length in proportion to its length in B would grow with every step.
 template <class T>
 void LobpcgSpace<T>::absorb_random(int count) {
+    const BlockView<T> x = basis_.columns(fixed_ + x_, count);
+    const bool multiplied = with_b_ && 3 * std::int64_t{count} <= a_.row_map().global_rows();
+    const BlockView<T> random = multiplied ? w(count) : x;
     fill_random(ctx_, seed_ + 1 + 0x9e3779b97f4a7c15u * ++random_streams_, a_.row_map().first_row(),
-                0, basis_.columns(fixed_ + x_, count));
+                0, random);
+    if (multiplied) {
+        start_product_.apply<T>(ctx_, *inner_.b, random, x);
+    }
     take_in(count, true);
 }
 
@@ -258,15 +271,35 @@ void LobpcgSpace<T>::measure() {
         tsmm_gram(ctx_, T(-1), bq, c.view(), T(1), w(x_), residual_gram_.view());
     }
     check_product(residual_gram_, "the Ritz vectors");
-    std::vector<Real> length(static_cast<std::size_t>(x_), Real(1));
+    length_.assign(static_cast<std::size_t>(x_), Real(1));
     if (with_b_) {
-        norms(ctx_, x(), std::span<Real>(length));
+        norms(ctx_, x(), std::span<Real>(length_));
     }
     residual_.clear();
     for (int j = 0; j < x_; ++j) {
         residual_.push_back(
             std::sqrt(std::max(0.0, static_cast<double>(real_part(residual_gram_(j, j))))) /
-            static_cast<double>(length[static_cast<std::size_t>(j)]));
+            static_cast<double>(length_[static_cast<std::size_t>(j)]));
+    }
+}
+
+/// x^H B x / (||B|| ||x||^2) of column j.
+template <class T>
+double LobpcgSpace<T>::length_in_b(int j) const {
+    const auto length = static_cast<double>(length_[static_cast<std::size_t>(j)]);
+    return with_b_ ? 1 / (length * length * static_cast<double>(inner_.norm)) : 1;
+}
+
+template <class T>
+void LobpcgSpace<T>::require_length(int count) const {
+    for (int j = 0; j < std::min(count, static_cast<int>(length_.size())); ++j) {
+        if (length_in_b(j) <= singular_units * static_cast<double>(epsilon_v<T>)) {
+            throw_indefinite(IndefiniteError::Operand::mass,
+                             "LOBPCG: B is not positive definite to rounding: in iteration " +
+                                 std::to_string(steps_) +
+                                 " x^H B x = " + number_text(length_in_b(j), 2) +
+                                 " ||B|| ||x||^2 for a wanted Ritz vector x" + singular_mass_cure);
+        }
     }
 }
 

@@ -17,6 +17,9 @@
 
 namespace quiver {
 
+/// x^H B x up to this many units of rounding of ||B|| ||x||^2 consists of rounding errors.
+constexpr double singular_units = 16;
+
 /// [Q X P] and new directions W, all B-orthonormal. Q is fixed (constraints and locked pairs), X
 /// holds the best Ritz vectors of the last space, P completes X by the directions from which it was
 /// updated. A X, A P, B X and B P take the same updates as X and P; refresh() replaces them by
@@ -66,6 +69,9 @@ class LobpcgSpace {
     double relative_residual(int j) const;
     /// The norm to which the residual of column j is relative.
     double scale(int j) const;
+    /// Throws IndefiniteError if x^H B x of one of the first `count` columns, from the last
+    /// measure(), is rounding noise of ||B|| ||x||^2: its Ritz value is then arbitrary.
+    void require_length(int count) const;
     /// One step after measure(): W <- T W of the `active` columns, orthonormalised; Rayleigh-Ritz
     /// on [X P W]. T is the problem's preconditioner; without a preconditioner and without B, T is
     /// a polynomial of A.
@@ -121,11 +127,14 @@ class LobpcgSpace {
     void check_product(const SmallMatrix<T>& projected, const char* of);
     void check_hermitian(const SmallMatrix<T>& projected, double scale) const;
     [[noreturn]] void fail(const std::string& text) const;
+    double length_in_b(int j) const;
     void require_positive(BlockView<const T> x, BlockView<const T> y, const std::string& name);
 
     Context& ctx_;
     GuardedOperator<T> a_;
     std::optional<GuardedOperator<T>> preconditioner_;
+    /// B times random columns.
+    GuardedProduct start_product_;
     InnerProduct<T> inner_;
     bool with_b_;
     bool polynomial_;
@@ -147,6 +156,7 @@ class LobpcgSpace {
     SmallMatrix<T> h_;  // V^H A V
     std::vector<double> value_;
     std::vector<double> residual_;
+    std::vector<Real> length_;  // ||x_j||_2
     SmallMatrix<T> residual_gram_;
 
     SpectrumBounds bounds_;

@@ -11,6 +11,7 @@
 
 #include "blockvec/number_text.hpp"
 #include "kernels/column_ops.hpp"
+#include "solvers/orth/indefinite_error.hpp"
 
 namespace quiver {
 namespace {
@@ -31,12 +32,6 @@ constexpr int most_per_shift = 80;
 /// With a B, this many shifts in a row without a reliable count end the search: if A and B have a
 /// common null vector, no factorisation with pivoting gives one.
 constexpr int most_undecided = 4;
-/// The end of a message: A v and B v vanish to rounding for some v.
-constexpr const char* singular_pencil =
-    "A and B have a common null vector v, so that every number is an eigenvalue; add a positive "
-    "number to a diagonal entry of B at which v is not 0 (one entry for each such v), so that v "
-    "has "
-    "the eigenvalue 0";
 /// Filled bases without a further converged pair before a shift is given up.
 constexpr int patience = 3;
 /// The largest number of eigenvalues in an interval that is searched for k wanted ones.
