@@ -171,13 +171,14 @@ Rows<T> load_rows(const Comm& comm, EigsOptions& options, const Task& task) {
     const std::vector<double> weights = rank_weights(comm, device, options.weights);
     const Partition partition(task.mass ? Partition::by_rows : Partition::by_nonzeros, weights);
     Rows<T> rows{load_problem<T>(comm, task.matrix, device.threads, partition), {}, {}, {}};
-    rows.refusal = check_norm(comm, task.matrix, rows.matrix);
+    rows.refusal = check_norm(comm, task.matrix, rows.matrix, device.threads);
     require_hermitian(comm, task.matrix, rows.matrix);
     const std::int64_t size = rows.matrix.map.global_rows();
     comm.agree([&] { check_sizes(options, size); });
     if (task.mass) {
         rows.mass = load_problem<T>(comm, *task.mass, device.threads, partition);
-        if (NormRefusal mass = check_norm(comm, *task.mass, *rows.mass); !mass.text.empty()) {
+        if (NormRefusal mass = check_norm(comm, *task.mass, *rows.mass, device.threads);
+            !mass.text.empty()) {
             mass.can_be_scaled = mass.can_be_scaled && rows.refusal.can_be_scaled;
             rows.refusal = std::move(mass);
         }

@@ -151,6 +151,16 @@ typedef struct quiver_csr {
 QUIVER_API quiver_status quiver_matrix_create(quiver_context* context, const quiver_csr* csr,
                                               quiver_operator** a);
 
+/// Replaces the values of a matrix of quiver_matrix_create(); its rows and columns stay. `value`:
+/// `count` values, one for each entry in the order of csr.value, in `place`. `type` must be that of
+/// the matrix. A symmetric matrix must stay symmetric for the solvers that need one.
+/// Preconditioners and inverses made before keep the former values. With a communicator, all ranks
+/// call this. Errors: SHAPE (another number or type of values), INPUT (no matrix, a value that is
+/// not finite); the matrix then keeps its values.
+QUIVER_API quiver_status quiver_matrix_replace_values(quiver_context* context, quiver_operator* a,
+                                                      quiver_type type, const void* value,
+                                                      int64_t count, quiver_place place);
+
 /// A function of the caller that computes Y = A X. X and Y are in the context's place and have
 /// equal shape and any width; their ld may exceed cols. On a GPU the function enqueues its work on
 /// `stream`, the context's cudaStream_t. The function returns 0 on success. After any other value

@@ -10,26 +10,40 @@
 namespace quiver {
 namespace {
 
-/// Distinct columns of other ranks, ascending. Memory: about twice the result.
-template <class T>
-std::vector<std::int64_t> remote_columns(const CsrRows<T>& rows) {
+/// Calls use(column) for the columns of other ranks in the boundary rows of a range of split.order.
+template <class T, class Use>
+void visit_remote(const CsrRows<T>& rows, const RowSplit& split, std::int64_t first_slot,
+                  std::int64_t slots, Use&& use) {
     const std::int64_t first = rows.map.first_row();
     const std::int64_t last = first + rows.map.local_rows();
+    for (std::int64_t s = first_slot; s < first_slot + slots; ++s) {
+        const auto row = static_cast<std::size_t>(split.order[static_cast<std::size_t>(s)]);
+        for (auto k = static_cast<std::size_t>(rows.row_start[row]);
+             k < static_cast<std::size_t>(rows.row_start[row + 1]); ++k) {
+            if (rows.column[k] < first || rows.column[k] >= last) {
+                use(rows.column[k]);
+            }
+        }
+    }
+}
+
+/// Distinct columns of other ranks, ascending. Memory: about twice the result.
+template <class T>
+std::vector<std::int64_t> remote_columns(const CsrRows<T>& rows, const RowSplit& split) {
     std::vector<std::int64_t> remote;
     const auto compact = [&] {
         std::sort(remote.begin(), remote.end());
         remote.erase(std::unique(remote.begin(), remote.end()), remote.end());
     };
     std::size_t limit = std::size_t{1} << 20;
-    for (const std::int64_t column : rows.column) {
-        if (column < first || column >= last) {
-            remote.push_back(column);
-            if (remote.size() == limit) {
-                compact();
-                limit = std::max(limit, 2 * remote.size());
-            }
-        }
-    }
+    visit_remote(rows, split, split.interior, std::ssize(split.order) - split.interior,
+                 [&](std::int64_t column) {
+                     remote.push_back(column);
+                     if (remote.size() == limit) {
+                         compact();
+                         limit = std::max(limit, 2 * remote.size());
+                     }
+                 });
     compact();
     return remote;
 }
@@ -37,29 +51,40 @@ std::vector<std::int64_t> remote_columns(const CsrRows<T>& rows) {
 }  // namespace
 
 template <class T>
-RowSplit split_rows(const CsrRows<T>& rows, bool in_stages) {
+RowSplit split_rows(const CsrRows<T>& rows, bool in_stages, int threads) {
     RowSplit split;
-    const std::int64_t first = rows.map.first_row();
-    const std::int64_t last = first + rows.map.local_rows();
-    std::vector<std::int64_t> boundary;
-    for (std::int64_t i = 0; i < rows.map.local_rows(); ++i) {
-        const auto begin = rows.column.begin() + rows.row_start[static_cast<std::size_t>(i)];
-        const auto end = rows.column.begin() + rows.row_start[static_cast<std::size_t>(i) + 1];
-        const bool inside = std::all_of(
-            begin, end, [&](std::int64_t column) { return column >= first && column < last; });
-        (inside ? split.order : boundary).push_back(i);
-    }
-    split.interior = std::ssize(split.order);
-    if (boundary.empty()) {
-        split.order.clear();
+    const std::int64_t own = rows.map.local_rows();
+    if (own == rows.map.global_rows()) {
+        split.interior = own;
         return split;
     }
-    split.order.insert(split.order.end(), boundary.begin(), boundary.end());
+    const std::int64_t first = rows.map.first_row();
+    std::vector<char> inside(static_cast<std::size_t>(own));
+    std::int64_t interior = 0;
+#pragma omp parallel for num_threads(threads) schedule(static) reduction(+ : interior)
+    for (std::int64_t i = 0; i < own; ++i) {
+        const auto at = static_cast<std::size_t>(i);
+        const bool all = std::all_of(
+            rows.column.begin() + rows.row_start[at], rows.column.begin() + rows.row_start[at + 1],
+            [&](std::int64_t column) { return column >= first && column < first + own; });
+        inside[at] = all ? 1 : 0;
+        interior += all ? 1 : 0;
+    }
+    split.interior = interior;
+    if (interior == own) {
+        return split;
+    }
+    split.order.resize(static_cast<std::size_t>(own));
+    auto next_inside = split.order.begin();
+    auto next_boundary = split.order.begin() + interior;
+    for (std::int64_t i = 0; i < own; ++i) {
+        *(inside[static_cast<std::size_t>(i)] != 0 ? next_inside : next_boundary)++ = i;
+    }
     if (in_stages) {
         // A stage of fewer rows would take less time than its launch costs.
         constexpr std::int64_t rows_of_stage = 400'000;
         split.stages = static_cast<int>(
-            std::clamp<std::int64_t>(std::ssize(boundary) / rows_of_stage, 1, most_stages));
+            std::clamp<std::int64_t>((own - interior) / rows_of_stage, 1, most_stages));
     }
     return split;
 }
@@ -67,7 +92,7 @@ RowSplit split_rows(const CsrRows<T>& rows, bool in_stages) {
 template <class T>
 NeededRows needed_rows(const CsrRows<T>& rows, const RowSplit& split) {
     NeededRows needed;
-    needed.ascending = remote_columns(rows);
+    needed.ascending = remote_columns(rows, split);
     const std::size_t count = needed.ascending.size();
     needed.stage.assign(count, 0);
     if (split.stages == 1) {
@@ -82,37 +107,29 @@ NeededRows needed_rows(const CsrRows<T>& rows, const RowSplit& split) {
     }
     needed.rows.resize(count);
     needed.place.assign(count, -1);
-    const std::int64_t first = rows.map.first_row();
-    const std::int64_t last = first + rows.map.local_rows();
-    auto row = split.order.begin() + split.interior;
+    std::int64_t first_slot = split.interior;
     std::uint8_t stage = 0;
     for (const std::int64_t many :
          stage_rows(std::ssize(split.order) - split.interior, split.stages)) {
-        for (const auto end = row + many; row != end; ++row) {
-            const auto at = static_cast<std::size_t>(*row);
-            for (std::int64_t k = rows.row_start[at]; k < rows.row_start[at + 1]; ++k) {
-                const std::int64_t column = rows.column[static_cast<std::size_t>(k)];
-                if (column >= first && column < last) {
-                    continue;
-                }
-                const auto i = static_cast<std::size_t>(
-                    std::lower_bound(needed.ascending.begin(), needed.ascending.end(), column) -
-                    needed.ascending.begin());
-                if (needed.place[i] < 0) {
-                    std::int64_t& place = next[static_cast<std::size_t>(rows.map.owner(column))];
-                    needed.rows[static_cast<std::size_t>(place)] = column;
-                    needed.stage[static_cast<std::size_t>(place)] = stage;
-                    needed.place[i] = place++;
-                }
+        visit_remote(rows, split, first_slot, many, [&](std::int64_t column) {
+            const auto i = static_cast<std::size_t>(
+                std::lower_bound(needed.ascending.begin(), needed.ascending.end(), column) -
+                needed.ascending.begin());
+            if (needed.place[i] < 0) {
+                std::int64_t& place = next[static_cast<std::size_t>(rows.map.owner(column))];
+                needed.rows[static_cast<std::size_t>(place)] = column;
+                needed.stage[static_cast<std::size_t>(place)] = stage;
+                needed.place[i] = place++;
             }
-        }
+        });
+        first_slot += many;
         ++stage;
     }
     return needed;
 }
 
-#define QUIVER_INSTANTIATE(T)                              \
-    template RowSplit split_rows(const CsrRows<T>&, bool); \
+#define QUIVER_INSTANTIATE(T)                                   \
+    template RowSplit split_rows(const CsrRows<T>&, bool, int); \
     template NeededRows needed_rows(const CsrRows<T>&, const RowSplit&);
 QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
 #undef QUIVER_INSTANTIATE

@@ -19,9 +19,10 @@ struct RowSplit {
     int stages = 1;
 };
 
-/// `in_stages`: true if the halo can arrive in stages.
+/// `in_stages`: true if the halo can arrive in stages. Cost: one pass over the columns, unless this
+/// rank has all rows.
 template <class T>
-RowSplit split_rows(const CsrRows<T>& rows, bool in_stages);
+RowSplit split_rows(const CsrRows<T>& rows, bool in_stages, int threads = 1);
 
 /// The columns of other ranks, sorted by rank; within a rank in ascending order or, with several
 /// stages, in order of first use.
@@ -38,6 +39,7 @@ struct NeededRows {
     }
 };
 
+/// Cost: one pass over the boundary rows, and a sort of the columns of other ranks.
 template <class T>
 NeededRows needed_rows(const CsrRows<T>& rows, const RowSplit& split);
 

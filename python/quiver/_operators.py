@@ -74,6 +74,7 @@ class SparseMatrix:
     Notes
     -----
     A copy of the matrix is stored in the place where it is used; later changes of A have no effect.
+    `replace_values` stores other values for the same rows and columns.
     Threads may share the matrix: calls that use it run one after the other.
 
     Examples
@@ -96,6 +97,35 @@ class SparseMatrix:
         char = scalar_of(dtype if dtype is not None else _sparse_dtype(A))
         self.dtype = np.dtype(char)
         self._operator = _make_sparse(A, self._space, char)
+
+    def replace_values(self, values: Any) -> None:
+        """Stores other values; rows and columns stay, and the set-up is not repeated.
+
+        Parameters
+        ----------
+        values : array
+            One value for each entry, in the order of ``A.tocsr().data`` (torch:
+            ``A.to_sparse_csr().values()``) of the matrix from which this one was made. With a
+            communicator, all ranks call this, each with the values of its rows.
+
+        Notes
+        -----
+        Preconditioners and inverses made before keep the former values.
+
+        Examples
+        --------
+        >>> import numpy as np, scipy.sparse as sp, quiver
+        >>> A = quiver.SparseMatrix(sp.diags_array([1.0, 2.0, 3.0]))
+        >>> A.replace_values([4.0, 5.0, 6.0])
+        >>> (A @ np.ones(3)).tolist()
+        [4.0, 5.0, 6.0]
+        """
+        space = self._space
+        with space.entered():
+            array = space.contiguous(space.array(values, self.dtype.char, "values"))
+        if array.ndim != 1:
+            raise ValueError(f"values: an array of one dimension is expected, not {array.ndim}")
+        _core.replace_values(self._operator, space.raw(array))
 
     def __matmul__(self, x: Any) -> Any:
         """A X, in the library and place of X, which must be those of the matrix."""

@@ -91,6 +91,15 @@ AnyOperator make_matrix(std::shared_ptr<SharedContext> shared, const std::string
     });
 }
 
+/// Replaces the values of a sparse matrix, in the order of the arrays of make_matrix.
+void replace_values(const AnyOperator& a, const InputArray& value) {
+    visit_dtype(a.dtype, [&]<class T>() {
+        run(*a.home, [&](Context& ctx) {
+            a.sparse<T>()->replace_values(ctx, span_of<T>(value), place_of(value));
+        });
+    });
+}
+
 AnyOperator make_function(std::shared_ptr<SharedContext> shared, const std::string& dtype,
                           std::int64_t local_rows, nb::object function, bool dense) {
     return visit_dtype(dtype_of(dtype), [&]<class T>() {
@@ -130,6 +139,7 @@ void bind_operators(nb::module_& module) {
         .def_prop_ro("is_sparse", [](const AnyOperator& a) { return a.matrix != nullptr; });
     module.def("make_matrix", &make_matrix, "context"_a, "dtype"_a, "indptr"_a, "indices"_a,
                "data"_a);
+    module.def("replace_values", &replace_values, "a"_a, "values"_a);
     module.def("make_function", &make_function, "context"_a, "dtype"_a, "rows"_a, "function"_a,
                "dense"_a = false);
     module.def("make_preconditioner", &make_named_preconditioner, "a"_a, "name"_a,

@@ -125,6 +125,29 @@ def test_spmm(rng, char):
 
 
 @pytest.mark.parametrize("char", "fdFD")
+@pytest.mark.parametrize("is_sorted", [True, False])
+def test_replaced_values(rng, char, is_sorted):
+    n = int(rng.integers(5, 400))
+    a = sp.random(n, n, 0.1, format="csr", random_state=rng).astype(char)
+    if not is_sorted:
+        for begin, end in zip(a.indptr, a.indptr[1:]):
+            a.indices[begin:end] = a.indices[begin:end][::-1].copy()
+        a.has_sorted_indices = False
+    matrix = quiver.SparseMatrix(a)
+    a.data = block(rng, a.nnz, char)
+    matrix.replace_values(a.data)
+    x = block(rng, (n, 3), char)
+    close(matrix @ x, a.astype("D") @ x, char, n)
+    with pytest.raises(ValueError, match="new values"):
+        matrix.replace_values(a.data[1:])
+    with pytest.raises(ValueError, match="finite"):
+        matrix.replace_values(np.full(a.nnz, np.inf))
+    with pytest.raises(ValueError, match="dimension"):
+        matrix.replace_values(a.data[None, :])
+    close(matrix @ x, a.astype("D") @ x, char, n)
+
+
+@pytest.mark.parametrize("char", "fdFD")
 def test_batches(rng, char):
     eps = np.finfo(char).eps
     count, n = int(rng.integers(1, 60)), int(rng.integers(1, 20))

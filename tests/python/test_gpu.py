@@ -348,6 +348,26 @@ def test_arrays_of_two_places_are_refused(rng):
         quiver.eigsh(a, 2, v0=x, device="cpu")
 
 
+@pytest.mark.parametrize("char", "fdFD")
+@pytest.mark.parametrize("side_stream", [False, True], ids=["current", "side"])
+@pytest.mark.parametrize("library", ["cupy", "torch"])
+def test_replaced_values(rng, library, char, side_stream):
+    side = Side(library, side_stream)
+    a = random_hermitian(rng, 300, char)
+    other = a.copy()
+    other.data = (3 * a.data + 1).astype(char)
+    x = rng.standard_normal((300, 4)).astype(char)
+    with side.stream():
+        matrix = quiver.SparseMatrix(side.csr(a))
+        for values in (side.array(other.data), other.data):
+            matrix.replace_values(values)
+            y = side.numpy(matrix @ side.array(x))
+            expected = other.astype("D") @ x
+            bound = 1e3 * np.finfo(char).eps * abs(expected).max()
+            np.testing.assert_allclose(y, expected, rtol=0, atol=bound)
+            matrix.replace_values(side.array(a.data))
+
+
 def test_a_sparse_matrix_stays_on_its_device(rng):
     pytest.importorskip("cupy")
     a = quiver.SparseMatrix(random_hermitian(rng, 30, "d"), device="cuda")

@@ -18,6 +18,7 @@
 #include "kernels/cuda/batched_tiling.hpp"
 #include "kernels/cuda/ceilings.hpp"
 #include "kernels/cuda/expressions.hpp"
+#include "kernels/cuda/kernel_requests.hpp"
 #include "kernels/cuda/mtsm_plan.hpp"
 #include "kernels/cuda/nvrtc_compile.hpp"
 #include "kernels/cuda/plan.hpp"
@@ -114,9 +115,15 @@ void for_each_column_kernel(F&& f) {
          {"axpby", "dots", "gather_columns", "gather_columns_in_place", "gather_rows", "fill"}) {
         f("column_ops.cuh", instance(kernel, name));
     }
-    f("csr.cuh", instance("csr_check", name, "int"));
-    f("csr.cuh", instance("csr_to_chunks", name, "int", "int"));
     f("csr.cuh", instance("csr_to_chunks", name, "long", "long"));
+    f("csr.cuh", instance("check_values", name));
+    f("csr.cuh", instance("count_entries", sizeof(T) > 8 ? "long" : "int"));
+    for (const KernelInstance& kernel : csr_kernels<T, std::int32_t>()) {
+        f(kernel.source, kernel.expression);
+    }
+    for (const KernelInstance& kernel : csr_kernels<T, std::int64_t>()) {
+        f(kernel.source, kernel.expression);
+    }
     f("random.cuh", instance("fill_random", name));
     f("gram_factor.cuh", instance("gram_factor", name));
     for (const bool given : {false, true}) {
