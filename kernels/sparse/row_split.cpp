@@ -8,20 +8,17 @@
 #include "kernels/sparse/sparse_layout.hpp"
 
 namespace quiver {
-namespace {
 
-/// Distinct columns of other ranks, ascending. Memory: about twice the result.
-template <class T>
-std::vector<std::int64_t> remote_columns(const CsrRows<T>& rows) {
-    const std::int64_t first = rows.map.first_row();
-    const std::int64_t last = first + rows.map.local_rows();
+std::vector<std::int64_t> remote_columns(const RowMap& map, std::span<const std::int64_t> columns) {
+    const std::int64_t first = map.first_row();
+    const std::int64_t last = first + map.local_rows();
     std::vector<std::int64_t> remote;
     const auto compact = [&] {
         std::sort(remote.begin(), remote.end());
         remote.erase(std::unique(remote.begin(), remote.end()), remote.end());
     };
     std::size_t limit = std::size_t{1} << 20;
-    for (const std::int64_t column : rows.column) {
+    for (const std::int64_t column : columns) {
         if (column < first || column >= last) {
             remote.push_back(column);
             if (remote.size() == limit) {
@@ -33,8 +30,6 @@ std::vector<std::int64_t> remote_columns(const CsrRows<T>& rows) {
     compact();
     return remote;
 }
-
-}  // namespace
 
 template <class T>
 RowSplit split_rows(const CsrRows<T>& rows, bool in_stages) {
@@ -67,7 +62,7 @@ RowSplit split_rows(const CsrRows<T>& rows, bool in_stages) {
 template <class T>
 NeededRows needed_rows(const CsrRows<T>& rows, const RowSplit& split) {
     NeededRows needed;
-    needed.ascending = remote_columns(rows);
+    needed.ascending = remote_columns(rows.map, rows.column);
     const std::size_t count = needed.ascending.size();
     needed.stage.assign(count, 0);
     if (split.stages == 1) {
