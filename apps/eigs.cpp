@@ -117,6 +117,7 @@ bool solve_and_report(const Comm& comm, EigsOptions& options, const Task& task) 
     report.matrix = {task.matrix.spec, rows.matrix.map.global_rows(), 0, dtype_v<T>,
                      rows.matrix.symmetry};
     report.seconds.read = watch.lap();
+    fit_to(task.execution, options.reordering);
     const Reordering reordering = distribute(comm, options, rows);
     report.distribution = reordering.facts();
 

@@ -40,6 +40,14 @@ ReorderingOptions to_options(const RowDistribution& words) {
     return options;
 }
 
+void fit_to(const Execution& execution, ReorderingOptions& options) {
+    constexpr double card_of_each_gpu = 5e10;
+    // The same on all ranks, which must decide alike.
+    if (execution.device.place == Place::device && !execution.mixed) {
+        options.halo_bytes_per_second = card_of_each_gpu;
+    }
+}
+
 std::string distribution_lines(const ReorderingFacts& facts) {
     if (!facts.before) {
         return "";

@@ -71,8 +71,8 @@ template <class T>
 std::vector<LinearMethod> choose_methods(const Comm& comm, const SolveOptions& options,
                                          const Problem& problem, CsrRows<T>& rows);
 template <class T>
-Reordering distribute(const Comm& comm, ReorderingOptions options, const RightHandSides& sides,
-                      CsrRows<T>& rows);
+Reordering distribute(const Comm& comm, ReorderingOptions options, const Execution& execution,
+                      const RightHandSides& sides, CsrRows<T>& rows);
 template <class T>
 BlockVector<T> right_hand_sides(Context& ctx, const RightHandSides& sides,
                                 const Reordering& reordering, std::uint64_t seed);
@@ -126,7 +126,7 @@ bool solve(const Comm& comm, const SolveOptions& options, const Problem& problem
     const RowMap map = rows.map;
     comm.agree([&] { check_sizes(map.global_rows(), rows.global_cols, problem, sides); });
     const std::vector<LinearMethod> methods = choose_methods(comm, options, problem, rows);
-    const Reordering reordering = distribute(comm, options.reordering, sides, rows);
+    const Reordering reordering = distribute(comm, options.reordering, execution, sides, rows);
     report.distribution = reordering.facts();
     std::optional<Context> ctx;
     comm.agree([&] { ctx.emplace(comm, execution.device); });
@@ -262,10 +262,11 @@ std::vector<LinearMethod> choose_methods(const Comm& comm, const SolveOptions& o
 
 /// Gives the matrix the distribution and the order of --partition and --order.
 template <class T>
-Reordering distribute(const Comm& comm, ReorderingOptions options, const RightHandSides& sides,
-                      CsrRows<T>& rows) {
+Reordering distribute(const Comm& comm, ReorderingOptions options, const Execution& execution,
+                      const RightHandSides& sides, CsrRows<T>& rows) {
     constexpr double usual_steps = 300;
     options.expected_products = usual_steps * static_cast<double>(sides.columns);
+    fit_to(execution, options);
     Reordering reordering = plan_reordering(comm, rows, options);
     rows = reordering.permute(comm, std::move(rows));
     return reordering;

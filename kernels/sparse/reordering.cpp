@@ -23,10 +23,9 @@
 namespace quiver {
 namespace {
 
-/// The model of RowPartition::automatic. SCOTCH takes 0.1 to 1.2 microseconds per nonzero for 2 to
-/// 64 ranks. A rank of a full node receives about 1 GB/s, as it shares the node's network card.
+/// A part of the model of RowPartition::automatic: SCOTCH takes 0.1 to 1.2 microseconds per nonzero
+/// for 2 to 64 ranks.
 constexpr double partitioner_seconds = 1.2e-6;
-constexpr double bytes_per_second = 1e9;
 /// The largest rank's halo, relative to the one before, from which a move of the rows pays.
 constexpr double least_gain = 0.7;
 /// Bytes of a chunk of columns in to_solver() and to_user().
@@ -74,9 +73,9 @@ std::string in_milliseconds(double seconds) {
 /// Why `automatic` keeps the given distribution without asking the partitioner; empty if it asks.
 /// The same on all ranks.
 std::string why_not_graph(const Comm& comm, const HaloCounts& given, double nonzeros,
-                          double products, std::size_t element_bytes) {
-    const double exchange = static_cast<double>(given.most) * products *
-                            static_cast<double>(element_bytes) / bytes_per_second;
+                          const ReorderingOptions& options, std::size_t element_bytes) {
+    const double exchange = static_cast<double>(given.most) * options.expected_products *
+                            static_cast<double>(element_bytes) / options.halo_bytes_per_second;
     const double cost = nonzeros * partitioner_seconds;
     if (exchange <= cost) {
         return "a halo of at most " + std::to_string(given.most) + " rows takes about " +
@@ -427,8 +426,7 @@ Reordering plan_reordering(const Comm& comm, const CsrRows<T>& a, const Reorderi
     facts.before = count_given(comm, a.map, pattern);
     const auto nonzeros = static_cast<double>(comm.sum(pattern.entries()));
     if (wanted == RowPartition::automatic) {
-        facts.reason =
-            why_not_graph(comm, *facts.before, nonzeros, options.expected_products, sizeof(T));
+        facts.reason = why_not_graph(comm, *facts.before, nonzeros, options, sizeof(T));
         wanted = facts.reason.empty() ? wanted : RowPartition::rows;
     }
     facts.order = options.order;

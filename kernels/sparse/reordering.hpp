@@ -60,6 +60,9 @@ struct ReorderingOptions {
     std::span<const double> weights = {};
     /// Products with single vectors that the solve is expected to take; read by `automatic`.
     double expected_products = 4000;
+    /// The rate at which a rank receives its halo; the default is the share of a node's network
+    /// card that a rank of a full node has. Read by `automatic`.
+    double halo_bytes_per_second = 1e9;
 };
 
 /// What plan_reordering() decided.
@@ -142,10 +145,10 @@ class Reordering {
 ///
 /// `automatic` takes the graph if two conditions hold. First, receiving the halo of the given
 /// distribution in the expected products takes longer than the partitioner: most halo rows of a
-/// rank x expected_products x sizeof(T) bytes at 1 GB/s, compared with 1.2 microseconds per
-/// nonzero. Second, the new distribution has a halo of at most 70% on its largest rank. Otherwise
-/// the given distribution remains. The first condition needs no partition; it bounds the gain by
-/// the whole halo.
+/// rank x expected_products x sizeof(T) bytes at halo_bytes_per_second, compared with 1.2
+/// microseconds per nonzero. Second, the new distribution has a halo of at most 70% on its largest
+/// rank. Otherwise the given distribution remains. The first condition needs no partition; it
+/// bounds the gain by the whole halo.
 ///
 /// Collective. Throws on all ranks: ShapeError if A is not square or B is distributed in another
 /// way; UnsupportedError if `graph` is requested in a build without SCOTCH, or the graph has 2^31

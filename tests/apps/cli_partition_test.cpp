@@ -255,8 +255,9 @@ TEST(PartitionCli, InfoCountsTheHalosOfRanksThatAreNotThere) {
         for (const auto& [distribution, options] : runs) {
             const EigsOutcome outcome = run_eigs(matrix + " -k 1 --tol 1e-3" + options, 3);
             ASSERT_EQ(outcome.status, 0) << outcome.err;
-            for (const auto& [name, field] :
-                 {std::pair{std::string("rows"), "halo_before"}, {distribution, "halo"}}) {
+            const std::vector<std::pair<std::string, std::string>> compared{{"rows", "halo_before"},
+                                                                            {distribution, "halo"}};
+            for (const auto& [name, field] : compared) {
                 const std::vector<double> line = numbers_of_line(info.out, "3", name);
                 ASSERT_EQ(line.size(), 5U) << info.out;
                 const auto& counts = outcome.json["distribution"][field];

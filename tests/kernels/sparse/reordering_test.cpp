@@ -337,6 +337,9 @@ TEST(AutomaticPartition, DecidesByTheCountedHalos) {
     EXPECT_EQ(shortly.facts().partition, RowPartition::rows);
     EXPECT_NE(shortly.facts().reason.find("the partitioner"), std::string::npos);
     options.expected_products = 1e6;
+    options.halo_bytes_per_second = 1e15;
+    EXPECT_FALSE(plan_reordering(comm, shuffled, options).moves_rows());
+    options.halo_bytes_per_second = 1e9;
     const Reordering plan = plan_reordering(comm, shuffled, options);
     EXPECT_EQ(plan.moves_rows(), has_scotch());
     // A band has the smallest halo already.
