@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "apps/checkpoint/reordered_checkpoint.hpp"
 #include "apps/execution.hpp"
 #include "apps/inertia_check.hpp"
 #include "apps/interrupt.hpp"
@@ -40,6 +41,8 @@ template <class T>
 struct Rows {
     CsrRows<T> matrix;
     std::optional<CsrRows<T>> mass;
+    /// One number per rank; empty: equal shares.
+    std::vector<double> weights;
     CheckpointIdentity identity;
     /// The refusal for B if there is one, else that for A.
     NormRefusal refusal;
@@ -66,11 +69,14 @@ bool solve_and_report(const Comm& comm, EigsOptions& options, const Task& task);
 template <class T>
 Rows<T> load_rows(const Comm& comm, EigsOptions& options, const Task& task);
 template <class T>
+Reordering distribute(const Comm& comm, EigsOptions& options, Rows<T>& rows);
+template <class T>
 void require_usable_norm(Context& ctx, const EigsOptions& options, Operators<T>& operators,
                          const NormRefusal& refusal);
 template <class T>
 EigenResult<T> run_solver(Context& ctx, EigsOptions& options, Operators<T>& operators,
-                          CheckpointIdentity identity, EigsReport& report);
+                          const Reordering& reordering, CheckpointIdentity identity,
+                          EigsReport& report);
 void describe_task(const EigsOptions& options, const Task& task, EigsReport& report);
 template <class T>
 void take_result(const EigsOptions& options, const EigenResult<T>& result, EigsReport& report);
@@ -80,7 +86,7 @@ void verify_by_inertia(const Comm& comm, const EigsOptions& options, const Task&
 void take_counts(Context& ctx, EigsReport& report);
 template <class T>
 void deliver(Context& ctx, const EigsOptions& options, const EigsReport& report,
-             const EigenResult<T>& result);
+             const Reordering& reordering, const EigenResult<T>& result);
 
 // Parts of these steps.
 void check_sizes(EigsOptions& options, std::int64_t rows);
@@ -111,6 +117,9 @@ bool solve_and_report(const Comm& comm, EigsOptions& options, const Task& task) 
     report.matrix = {task.matrix.spec, rows.matrix.map.global_rows(), 0, dtype_v<T>,
                      rows.matrix.symmetry};
     report.seconds.read = watch.lap();
+    fit_to(task.execution, options.reordering);
+    const Reordering reordering = distribute(comm, options, rows);
+    report.distribution = reordering.facts();
 
     std::optional<Context> ctx;
     comm.agree([&] { ctx.emplace(comm, task.execution.device); });
@@ -124,7 +133,7 @@ bool solve_and_report(const Comm& comm, EigsOptions& options, const Task& task) 
 
     require_usable_norm(*ctx, options, operators, rows.refusal);
     const EigenResult<T> result =
-        run_solver(*ctx, options, operators, std::move(rows.identity), report);
+        run_solver(*ctx, options, operators, reordering, std::move(rows.identity), report);
     report.seconds.solve = watch.lap();
     progress.clear();
 
@@ -133,7 +142,7 @@ bool solve_and_report(const Comm& comm, EigsOptions& options, const Task& task) 
     take_result(options, result, report);
     verify_by_inertia<T>(comm, options, task, report);
     take_counts(*ctx, report);
-    deliver(*ctx, options, report, result);
+    deliver(*ctx, options, report, reordering, result);
     return report.converged;
 }
 
@@ -168,9 +177,9 @@ template <class T>
 Rows<T> load_rows(const Comm& comm, EigsOptions& options, const Task& task) {
     const Device& device = task.execution.device;
     // A and B need the same distribution of rows, so both are distributed by rows.
-    const std::vector<double> weights = rank_weights(comm, device, options.weights);
+    std::vector<double> weights = rank_weights(comm, device, options.weights);
     const Partition partition(task.mass ? Partition::by_rows : Partition::by_nonzeros, weights);
-    Rows<T> rows{load_problem<T>(comm, task.matrix, device.threads, partition), {}, {}, {}};
+    Rows<T> rows{load_problem<T>(comm, task.matrix, device.threads, partition), {}, {}, {}, {}};
     rows.refusal = check_norm(comm, task.matrix, rows.matrix, device.threads);
     require_hermitian(comm, task.matrix, rows.matrix);
     const std::int64_t size = rows.matrix.map.global_rows();
@@ -188,7 +197,21 @@ Rows<T> load_rows(const Comm& comm, EigsOptions& options, const Task& task) {
     if (options.checkpoint.asked()) {
         rows.identity = identity_of(comm, options, rows.matrix, rows.mass ? &*rows.mass : nullptr);
     }
+    rows.weights = std::move(weights);
     return rows;
+}
+
+/// Gives A and B the distribution and the order of --partition and --order.
+template <class T>
+Reordering distribute(const Comm& comm, EigsOptions& options, Rows<T>& rows) {
+    options.reordering.weights = rows.weights;
+    Reordering reordering =
+        plan_reordering(comm, rows.matrix, options.reordering, rows.mass ? &*rows.mass : nullptr);
+    rows.matrix = reordering.permute(comm, std::move(rows.matrix));
+    if (rows.mass) {
+        rows.mass = reordering.permute(comm, std::move(*rows.mass));
+    }
+    return reordering;
 }
 
 /// Throws InputError on all ranks if there is a refusal and eigensolve() cannot scale the problem:
@@ -215,13 +238,16 @@ void require_usable_norm(Context& ctx, const EigsOptions& options, Operators<T>&
 
 template <class T>
 EigenResult<T> run_solver(Context& ctx, EigsOptions& options, Operators<T>& operators,
-                          CheckpointIdentity identity, EigsReport& report) {
+                          const Reordering& reordering, CheckpointIdentity identity,
+                          EigsReport& report) {
     EigenProblem<T> pencil = operators.pencil(options);
-    std::optional<CheckpointFolder<T>> checkpoint;
+    std::optional<CheckpointFolder<T>> folder;
+    std::optional<ReorderedCheckpoint<T>> checkpoint;
     if (options.checkpoint.asked()) {
-        checkpoint.emplace(ctx, options.checkpoint, operators.matrix.row_map(),
-                           std::move(identity));
-        pencil.checkpoint = &*checkpoint;
+        folder.emplace(ctx, options.checkpoint, reordering.user_map(), std::move(identity));
+        checkpoint.emplace(*folder, reordering);
+        pencil.checkpoint =
+            reordering.moves_rows() ? static_cast<Checkpoint<T>*>(&*checkpoint) : &*folder;
     }
     // While `interrupt` exists, a signal stops only the solver, so that results are still reported.
     const Interrupt interrupt;
@@ -323,7 +349,7 @@ void take_counts(Context& ctx, EigsReport& report) {
 /// written; then the first error is thrown on all ranks.
 template <class T>
 void deliver(Context& ctx, const EigsOptions& options, const EigsReport& report,
-             const EigenResult<T>& result) {
+             const Reordering& reordering, const EigenResult<T>& result) {
     const Comm& comm = ctx.comm();
     Attempts attempts;
     attempts.add(
@@ -333,8 +359,12 @@ void deliver(Context& ctx, const EigsOptions& options, const EigsReport& report,
     }
     if (options.vectors_given) {
         attempts.add([&] {
+            BlockVector<T> moved;
+            if (reordering.moves_rows()) {
+                moved = reordering.to_user<T>(ctx, result.vectors.view());
+            }
             write_block_vector(
-                ctx, options.vectors, result.vectors,
+                ctx, options.vectors, reordering.moves_rows() ? moved : result.vectors,
                 {.numbers = {{"eigenvalues", result.eigenvalues}, {"residuals", result.residuals}},
                  .texts = {{"matrix", report.matrix.spec},
                            {"which", options.which},

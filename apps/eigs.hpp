@@ -6,6 +6,7 @@
 
 #include "apps/checkpoint/checkpoint_folder.hpp"
 #include "apps/fault_options.hpp"
+#include "apps/row_distribution.hpp"
 #include "blockvec/comm.hpp"
 #include "solvers/abft/protected_matrix.hpp"
 #include "solvers/eigen/eigensolver.hpp"
@@ -24,6 +25,7 @@ struct EigsOptions {
     std::string window;
     std::string device = "auto";
     std::string weights = "auto";
+    RowDistribution rows;
     std::string scalar = "auto";
     std::string json;
     std::string vectors;
@@ -38,6 +40,7 @@ struct EigsOptions {
     bool json_given = false;
     bool vectors_given = false;
     EigenOptions solver;
+    ReorderingOptions reordering;
     PreconditionerOptions precond;
     CheckpointOptions checkpoint;
     FaultOptions faults;

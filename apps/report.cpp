@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/report_parts.hpp"
+#include "apps/row_distribution.hpp"
 #include "blockvec/config.hpp"
 #include "blockvec/error.hpp"
 #include "kernels/output_file.hpp"
@@ -103,7 +104,7 @@ const char* cut_words(const EigsReport& report) {
 
 std::string to_table(const EigsReport& report, bool verbose) {
     const auto& matrix = report.matrix;
-    std::string text = heading(matrix, report.where);
+    std::string text = heading(matrix, report.where) + distribution_lines(report.distribution);
     if (!report.mass.empty()) {
         text += fmt::format("mass        {}\n", report.mass);
     }
@@ -247,6 +248,7 @@ std::string to_json(const EigsReport& report) {
         {"device", report.where.device},
         {"device_name", report.where.device_name},
         {"device_note", report.where.note},
+        {"distribution", json_distribution(report.distribution)},
         {"kernels", json_kernels(report.kernels)},
         {"overhead", json_overhead(report.overhead)},
     };

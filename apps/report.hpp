@@ -14,6 +14,7 @@
 #include "blockvec/ledger.hpp"
 #include "blockvec/overhead.hpp"
 #include "blockvec/scalar.hpp"
+#include "kernels/sparse/reordering.hpp"
 #include "kernels/sparse/sparse_matrix.hpp"
 #include "solvers/abft/abft.hpp"
 #include "solvers/eigen/eigen_options.hpp"
@@ -67,6 +68,7 @@ struct EigsReport {
         bool mixed = false;  // Execution::mixed
     } where;
 
+    ReorderingFacts distribution;
     /// B of A x = lambda B x; empty without B.
     std::string mass;
     std::string preconditioner = "none";

@@ -45,6 +45,7 @@ set(QUIVER_PUBLIC_HEADERS
     kernels/sparse/matrix_market.hpp
     kernels/sparse/matrix_market_writer.hpp
     kernels/sparse/matrix_sums.hpp
+    kernels/sparse/reordering.hpp
     kernels/sparse/sparse_matrix.hpp
     kernels/tsmm.hpp
     kernels/tsmm_gram.hpp

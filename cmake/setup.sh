@@ -51,7 +51,7 @@ quiver_install_missing() {
 
 # Installs optional packages in a separate call, so that a failure does not affect the required ones.
 quiver_install_optional() {
-    quiver_extra_packages=libmumps-dev quiver_install_missing
+    quiver_extra_packages="libmumps-dev libscotch-dev" quiver_install_missing
 }
 
 # Runs a command; shows the last 100 lines of its output only if it fails.

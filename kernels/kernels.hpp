@@ -22,6 +22,7 @@
 #include "kernels/sparse/matrix_market.hpp"
 #include "kernels/sparse/matrix_market_writer.hpp"
 #include "kernels/sparse/matrix_sums.hpp"
+#include "kernels/sparse/reordering.hpp"
 #include "kernels/sparse/sparse_matrix.hpp"
 #include "kernels/tsmm.hpp"
 #include "kernels/tsmm_gram.hpp"

@@ -328,6 +328,53 @@ std::vector<std::int64_t> count_rows(const Comm& comm, const RowMap& map,
     return counts;
 }
 
+template <class T>
+void check_entries(const std::vector<Entry<T>>& entries, std::int64_t global_rows,
+                   std::int64_t global_cols) {
+    for (const Entry<T>& entry : entries) {
+        if (entry.row < 0 || entry.row >= global_rows) {
+            throw InputError("entries: " + place_of(entry.row, entry.column) +
+                             ": the matrix has rows 0 .. " + std::to_string(global_rows - 1));
+        }
+        check_entry("entries", entry.row, entry.column, global_cols, entry.value);
+    }
+}
+
+/// Sends the entries to the owners of their rows. `next`: the counts of count_rows().
+template <class T>
+CsrRows<T> place_entries(const Comm& comm, const RowMap& map, std::int64_t global_cols,
+                         Symmetry symmetry, std::vector<Entry<T>> entries,
+                         std::vector<std::int64_t> next) {
+    CsrRows<T> rows;
+    rows.map = map;
+    rows.global_cols = global_cols;
+    rows.symmetry = symmetry;
+    comm.agree([&] {
+        resize_or_explain(rows.row_start, offsets_of(rows.map), "row offsets");
+        std::partial_sum(next.begin(), next.end(), rows.row_start.begin() + 1);
+        resize_or_explain(rows.column, static_cast<std::uint64_t>(rows.row_start.back()),
+                          "column indices");
+        resize_or_explain(rows.value, static_cast<std::uint64_t>(rows.row_start.back()),
+                          "matrix entries");
+    });
+    std::copy_n(rows.row_start.begin(), next.size(), next.begin());
+    exchange<Entry<T>>(
+        comm, static_cast<std::int64_t>(entries.size()),
+        [&](std::int64_t i) { return entries[static_cast<std::size_t>(i)]; },
+        [&](const Entry<T>& entry) { return rows.map.owner(entry.row); },
+        [&](int, std::span<const Entry<T>> items) {
+            for (const Entry<T>& entry : items) {
+                const auto slot = static_cast<std::size_t>(
+                    next[static_cast<std::size_t>(entry.row - rows.map.first_row())]++);
+                rows.column[slot] = entry.column;
+                rows.value[slot] = entry.value;
+            }
+        });
+    std::vector<Entry<T>>().swap(entries);
+    comm.agree([&] { finish_rows(rows); });
+    return rows;
+}
+
 }  // namespace
 
 template <class T>
@@ -396,52 +443,28 @@ template <class T>
 CsrRows<T> rows_from_entries(const Comm& comm, std::int64_t global_rows, std::int64_t global_cols,
                              Symmetry symmetry, std::vector<Entry<T>> entries,
                              Partition partition) {
-    CsrRows<T> rows;
-    comm.agree([&] { rows.map = RowMap::by_rows(comm, global_rows, partition.weights); });
-    require_row_memory(comm, rows.map);
-    rows.global_cols = global_cols;
-    rows.symmetry = symmetry;
-    comm.agree([&] {
-        for (const Entry<T>& entry : entries) {
-            if (entry.row < 0 || entry.row >= global_rows) {
-                throw InputError("entries: " + place_of(entry.row, entry.column) +
-                                 ": the matrix has rows 0 .. " + std::to_string(global_rows - 1));
-            }
-            check_entry("entries", entry.row, entry.column, global_cols, entry.value);
-        }
-    });
-    std::vector<std::int64_t> next = count_rows(comm, rows.map, entries);
+    RowMap map;
+    comm.agree([&] { map = RowMap::by_rows(comm, global_rows, partition.weights); });
+    require_row_memory(comm, map);
+    comm.agree([&] { check_entries(entries, global_rows, global_cols); });
+    std::vector<std::int64_t> counts = count_rows(comm, map, entries);
     if (partition.kind == Partition::by_nonzeros && comm.size() > 1) {
-        const RowMap balanced = RowMap::by_nonzeros(comm, rows.map, next, partition.weights);
-        if (!(balanced == rows.map)) {
-            rows.map = balanced;
-            next = count_rows(comm, rows.map, entries);
+        const RowMap balanced = RowMap::by_nonzeros(comm, map, counts, partition.weights);
+        if (!(balanced == map)) {
+            map = balanced;
+            counts = count_rows(comm, map, entries);
         }
     }
-    comm.agree([&] {
-        resize_or_explain(rows.row_start, offsets_of(rows.map), "row offsets");
-        std::partial_sum(next.begin(), next.end(), rows.row_start.begin() + 1);
-        resize_or_explain(rows.column, static_cast<std::uint64_t>(rows.row_start.back()),
-                          "column indices");
-        resize_or_explain(rows.value, static_cast<std::uint64_t>(rows.row_start.back()),
-                          "matrix entries");
-    });
-    std::copy_n(rows.row_start.begin(), next.size(), next.begin());
-    exchange<Entry<T>>(
-        comm, static_cast<std::int64_t>(entries.size()),
-        [&](std::int64_t i) { return entries[static_cast<std::size_t>(i)]; },
-        [&](const Entry<T>& entry) { return rows.map.owner(entry.row); },
-        [&](int, std::span<const Entry<T>> items) {
-            for (const Entry<T>& entry : items) {
-                const auto slot = static_cast<std::size_t>(
-                    next[static_cast<std::size_t>(entry.row - rows.map.first_row())]++);
-                rows.column[slot] = entry.column;
-                rows.value[slot] = entry.value;
-            }
-        });
-    std::vector<Entry<T>>().swap(entries);
-    comm.agree([&] { finish_rows(rows); });
-    return rows;
+    return place_entries(comm, map, global_cols, symmetry, std::move(entries), std::move(counts));
+}
+
+template <class T>
+CsrRows<T> rows_from_entries(const Comm& comm, const RowMap& map, std::int64_t global_cols,
+                             Symmetry symmetry, std::vector<Entry<T>> entries) {
+    require_row_memory(comm, map);
+    comm.agree([&] { check_entries(entries, map.global_rows(), global_cols); });
+    std::vector<std::int64_t> counts = count_rows(comm, map, entries);
+    return place_entries(comm, map, global_cols, symmetry, std::move(entries), std::move(counts));
 }
 
 #define QUIVER_INSTANTIATE(T)                                                                  \
@@ -454,7 +477,9 @@ CsrRows<T> rows_from_entries(const Comm& comm, std::int64_t global_rows, std::in
                                       std::span<const std::int64_t>,                           \
                                       std::span<const std::int64_t>, std::span<const T>, int); \
     template CsrRows<T> rows_from_entries(const Comm&, std::int64_t, std::int64_t, Symmetry,   \
-                                          std::vector<Entry<T>>, Partition);
+                                          std::vector<Entry<T>>, Partition);                   \
+    template CsrRows<T> rows_from_entries(const Comm&, const RowMap&, std::int64_t, Symmetry,  \
+                                          std::vector<Entry<T>>);
 QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
 #undef QUIVER_INSTANTIATE
 

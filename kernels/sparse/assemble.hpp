@@ -65,5 +65,9 @@ template <class T>
 CsrRows<T> rows_from_entries(const Comm& comm, std::int64_t global_rows, std::int64_t global_cols,
                              Symmetry symmetry, std::vector<Entry<T>> entries,
                              Partition partition = Partition::by_nonzeros);
+/// The same for rows that are distributed by `map`.
+template <class T>
+CsrRows<T> rows_from_entries(const Comm& comm, const RowMap& map, std::int64_t global_cols,
+                             Symmetry symmetry, std::vector<Entry<T>> entries);
 
 }  // namespace quiver

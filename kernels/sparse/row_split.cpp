@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/sparse/row_split.hpp"
 
+#include <algorithm>
 #include <complex>
 #include <cstddef>
+#include <utility>
+#include <vector>
 
 #include "blockvec/scalar_list.hpp"
 #include "kernels/sparse/sparse_layout.hpp"
@@ -27,28 +30,44 @@ void visit_remote(const CsrRows<T>& rows, const RowSplit& split, std::int64_t fi
     }
 }
 
-/// Distinct columns of other ranks, ascending. Memory: about twice the result.
-template <class T>
-std::vector<std::int64_t> remote_columns(const CsrRows<T>& rows, const RowSplit& split) {
-    std::vector<std::int64_t> remote;
-    const auto compact = [&] {
-        std::sort(remote.begin(), remote.end());
-        remote.erase(std::unique(remote.begin(), remote.end()), remote.end());
-    };
-    std::size_t limit = std::size_t{1} << 20;
-    visit_remote(rows, split, split.interior, std::ssize(split.order) - split.interior,
-                 [&](std::int64_t column) {
-                     remote.push_back(column);
-                     if (remote.size() == limit) {
-                         compact();
-                         limit = std::max(limit, 2 * remote.size());
-                     }
-                 });
-    compact();
-    return remote;
-}
+/// Collects distinct columns. Memory: about twice the result.
+class DistinctColumns {
+  public:
+    void add(std::int64_t column) {
+        columns_.push_back(column);
+        if (columns_.size() == limit_) {
+            compact();
+            limit_ = std::max(limit_, 2 * columns_.size());
+        }
+    }
+    /// Ascending.
+    std::vector<std::int64_t> take() {
+        compact();
+        return std::move(columns_);
+    }
+
+  private:
+    void compact() {
+        std::sort(columns_.begin(), columns_.end());
+        columns_.erase(std::unique(columns_.begin(), columns_.end()), columns_.end());
+    }
+    std::vector<std::int64_t> columns_;
+    std::size_t limit_ = std::size_t{1} << 20;
+};
 
 }  // namespace
+
+std::vector<std::int64_t> remote_columns(const RowMap& map, std::span<const std::int64_t> columns) {
+    const std::int64_t first = map.first_row();
+    const std::int64_t last = first + map.local_rows();
+    DistinctColumns distinct;
+    for (const std::int64_t column : columns) {
+        if (column < first || column >= last) {
+            distinct.add(column);
+        }
+    }
+    return distinct.take();
+}
 
 template <class T>
 RowSplit split_rows(const CsrRows<T>& rows, bool in_stages, int threads) {
@@ -92,7 +111,10 @@ RowSplit split_rows(const CsrRows<T>& rows, bool in_stages, int threads) {
 template <class T>
 NeededRows needed_rows(const CsrRows<T>& rows, const RowSplit& split) {
     NeededRows needed;
-    needed.ascending = remote_columns(rows, split);
+    DistinctColumns distinct;
+    visit_remote(rows, split, split.interior, std::ssize(split.order) - split.interior,
+                 [&](std::int64_t column) { distinct.add(column); });
+    needed.ascending = distinct.take();
     const std::size_t count = needed.ascending.size();
     needed.stage.assign(count, 0);
     if (split.stages == 1) {

@@ -5,11 +5,15 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "kernels/sparse/sparse_matrix.hpp"
 
 namespace quiver {
+
+/// Distinct columns of other ranks, ascending. Memory: about twice the result.
+std::vector<std::int64_t> remote_columns(const RowMap& map, std::span<const std::int64_t> columns);
 
 /// The interior rows, without entries in columns of other ranks, then the boundary rows, which are
 /// computed in stages.
