@@ -34,6 +34,7 @@ set(QUIVER_PUBLIC_HEADERS
     kernels/gram_factor.hpp
     kernels/hdf5_file.hpp
     kernels/kernels.hpp
+    kernels/kmeans_step.hpp
     kernels/mixed.hpp
     kernels/mtsm.hpp
     kernels/operator.hpp
