@@ -63,6 +63,7 @@ set(QUIVER_PUBLIC_HEADERS
     solvers/abft/protected_matrix.hpp
     solvers/abft/protected_products.hpp
     solvers/abft/protected_updates.hpp
+    solvers/cluster/kmeans.hpp
     solvers/eigen/block_lanczos.hpp
     solvers/eigen/chebyshev_subspace.hpp
     solvers/eigen/dense_eigen.hpp
