@@ -87,7 +87,7 @@ quiver_build() {
 # quiver_python_environment DIR: makes a virtual environment in DIR with the packages that the
 # Python package and its tests need; a no-op if it is complete. On failure it prints the reason.
 quiver_python_environment() {
-    local folder=$1 packages="numpy scipy nanobind>=3 scikit-build-core pytest mypy tqdm mpi4py"
+    local folder=$1 packages="numpy scipy nanobind>=3 scikit-build-core pytest mypy tqdm mpi4py scikit-learn"
     if [ "$(cat "$folder/quiver-packages" 2>/dev/null)" = "$packages" ]; then
         return 0
     fi

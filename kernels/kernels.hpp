@@ -11,6 +11,7 @@
 #include "kernels/column_ops.hpp"
 #include "kernels/gram_factor.hpp"
 #include "kernels/hdf5_file.hpp"
+#include "kernels/kmeans_step.hpp"
 #include "kernels/mixed.hpp"
 #include "kernels/mtsm.hpp"
 #include "kernels/operator.hpp"

@@ -253,6 +253,19 @@ SOLVERS = [
     Mutation("the shift of a pencil multiplies x instead of B x", "projected_operator.cpp",
              "b_->apply(ctx, from, memory.block(1));", "copy(ctx, BlockView<const T>(from), memory.block(1));",
              [Test("verification", "ProjectedOperator*")]),
+    Mutation("empty clusters keep their centre", "cluster/kmeans.cpp",
+             "result.relocated += relocate_empty(centres);", "", [Test("kmeans", "*Empty*")]),
+    Mutation("a point that an empty cluster takes stays in its old cluster", "cluster/kmeans.cpp",
+             "sums_(old, x_.cols) -= 1;", "", [Test("kmeans", "*Empty*")]),
+    Mutation("the tolerance of k-means does not depend on the variance", "cluster/kmeans.cpp",
+             "shift <= options_.tol * variance_", "shift <= options_.tol", [Test("kmeans", "*FollowsLloyds*")]),
+    Mutation("the sample of k-means++ depends on the ranks", "kmeans_starts.cpp",
+             "first = own.empty() ? i : first;", "first = i;", [Test("kmeans", "*RanksChoose*", 2)]),
+    Mutation("k-means takes the last of equal centres", "host/kmeans_step.cpp",
+             "sum[q][v] < best[v];", "sum[q][v] <= best[v];", [Test("kmeans_step", "*FirstOfEqual*")]),
+    Mutation("k-means compares distances without the origin", "host/kmeans_step.cpp",
+             "point(x[r * args.ldx]) - origin;", "point(x[r * args.ldx]) - 0 * origin;",
+             [Test("kmeans_step", "*FindsANearest*")]),
 ]
 
 MUTATIONS = VERIFICATION + KERNELS + READERS + CHECKPOINTS + SOLVERS

@@ -41,6 +41,7 @@ struct SolverFolder {
 const std::vector<SolverFolder>& solver_folders() {
     static const std::vector<SolverFolder> folders{
         {"solvers/abft", {}},
+        {"solvers/cluster", {}},
         {"solvers/dense", {}},
         {"solvers/orth", {}},
         {"solvers/precond", {}},

@@ -19,6 +19,7 @@
 #include "kernels/cuda/ceilings.hpp"
 #include "kernels/cuda/expressions.hpp"
 #include "kernels/cuda/kernel_requests.hpp"
+#include "kernels/cuda/kmeans_tiling.hpp"
 #include "kernels/cuda/mtsm_plan.hpp"
 #include "kernels/cuda/nvrtc_compile.hpp"
 #include "kernels/cuda/plan.hpp"
@@ -409,6 +410,46 @@ TEST(Nvrtc, CompilesColumnKernelsAndSparseProductsInDouble) {
 
     report("column operations, spmmv, convert, sm_90", all);
     expect_few_spills(all);
+}
+
+template <class In, class T>
+void add_kmeans(Batch& batch, const char* arch) {
+    for (const int d : {1, 2, 3, 7, 16, 31, 32, 64}) {
+        const KmeansTiling tiling(sizeof(T), d, 64, machine_of(arch).shared_per_block);
+        batch.add("kmeans_step.cuh", arch, expression<In, T>(tiling, d));
+    }
+}
+
+TEST(Nvrtc, CompilesKmeansWithoutSpills) {
+    Batch batch(2);
+    for (const char* arch : {"sm_80", "sm_90"}) {
+        add_kmeans<float, float>(batch, arch);
+        add_kmeans<double, double>(batch, arch);
+        add_kmeans<half_t, float>(batch, arch);
+        add_kmeans<bfloat16_t, float>(batch, arch);
+    }
+
+    const auto all = batch.compile_all();
+
+    EXPECT_EQ(batch.offered(), 64u);
+    EXPECT_EQ(report("k-means, sm_80, sm_90", all), 0);
+}
+
+/// The smallest block must fit into the shared memory of every GPU of packs, 99 KB.
+TEST(KmeansTiling, FitsIntoSharedMemoryAndUsesWarps) {
+    for (const std::size_t limit :
+         {std::size_t{99} * 1024, std::size_t{163} * 1024, std::size_t{227} * 1024}) {
+        for (const std::size_t bytes : {sizeof(float), sizeof(double)}) {
+            for (int d = 1; d <= 64; ++d) {
+                for (int k = 1; k <= 64; ++k) {
+                    const KmeansTiling tiling(bytes, d, k, limit);
+                    ASSERT_LE(tiling.shared_bytes, limit) << d << ", " << k;
+                    ASSERT_TRUE(tiling.threads % 32 == 0 && tiling.threads >= 32);
+                    ASSERT_TRUE(tiling.rows >= 1 && tiling.rows <= 4);
+                }
+            }
+        }
+    }
 }
 
 TEST(Nvrtc, CompilesSumsThroughPeerMemoryWithoutSpills) {
