@@ -145,6 +145,7 @@ bool DensePencil<W>::reduce_to_standard() {
         return factor.positive;
     }
     std::vector<double> diagonal;
+    diagonal.reserve(static_cast<std::size_t>(n_));
     for (int i = 0; i < n_; ++i) {
         diagonal.push_back(std::real(b_(i, i)));
     }

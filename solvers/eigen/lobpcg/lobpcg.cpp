@@ -363,6 +363,19 @@ double Lobpcg<T>::scale(double value) const {
 }
 
 template <class T>
+std::string Lobpcg<T>::doubt() const {
+    constexpr double short_in_b = 1e-4;
+    double least = 1;
+    for (int j = 0; j < std::min(k_, space_->width()); ++j) {
+        least = std::min(least, space_->length_in_b(j));
+    }
+    return least > short_in_b ? VerifiedSearch<T>::doubt()
+                              : "x^H B x = " + number_text(least, 2) +
+                                    " ||B|| ||x||^2 for one of their vectors, so that rounding "
+                                    "errors are large; shift-invert takes a nearly singular B";
+}
+
+template <class T>
 EigenResult<T> lobpcg(Context& ctx, const EigenProblem<T>& problem, const EigenOptions& options) {
     const auto solve = [](Context& on, const EigenProblem<T>& given, const EigenOptions& chosen) {
         return verified_search<Lobpcg>(on, given, chosen);

@@ -64,11 +64,13 @@ class LobpcgSpace {
     /// W <- (I - B Q Q^H) (A X - B X diag(ritz values)), and its column norms.
     void measure();
     /// ||w_j|| / ||x_j||_2 of column j, from the last measure().
-    double residual(int j) const { return residual_[static_cast<std::size_t>(j)]; }
+    double residual(int j) const { return sizes_[static_cast<std::size_t>(j)].residual; }
     /// The residual over scale(j): ||A|| + |theta| ||B||, or ||A|| if B = I; 0 for a residual of 0.
     double relative_residual(int j) const;
     /// The norm to which the residual of column j is relative.
     double scale(int j) const;
+    /// x^H B x / (||B|| ||x||^2) of column j, from the last measure(); 1 if B = I.
+    double length_in_b(int j) const;
     /// Throws IndefiniteError if x^H B x of one of the first `count` columns, from the last
     /// measure(), is rounding noise of ||B|| ||x||^2: its Ritz value is then arbitrary.
     void require_length(int count) const;
@@ -96,6 +98,10 @@ class LobpcgSpace {
         SmallMatrix<T> on_w;
         SmallMatrix<T> v_a_d;  // V^H A D
         SmallMatrix<T> d_a_d;  // D^H A D
+    };
+    struct ColumnSizes {
+        double residual = 0;
+        double length = 1;  // ||x_j||_2
     };
     struct Ritz {
         std::vector<double> values;  // in the order of their keys
@@ -125,16 +131,14 @@ class LobpcgSpace {
     Directions explicit_directions(int count);
     void update(const Directions& d, const SmallMatrix<T>& coefficients);
     void check_product(const SmallMatrix<T>& projected, const char* of);
-    void check_hermitian(const SmallMatrix<T>& projected, double scale) const;
+    void check_hermitian(const SmallMatrix<T>& projected, double scale);
+    void refuse_long_columns(BlockView<const T> x) const;
     [[noreturn]] void fail(const std::string& text) const;
-    double length_in_b(int j) const;
     void require_positive(BlockView<const T> x, BlockView<const T> y, const std::string& name);
 
     Context& ctx_;
     GuardedOperator<T> a_;
     std::optional<GuardedOperator<T>> preconditioner_;
-    /// B times random columns.
-    GuardedProduct start_product_;
     InnerProduct<T> inner_;
     bool with_b_;
     bool polynomial_;
@@ -155,8 +159,7 @@ class LobpcgSpace {
 
     SmallMatrix<T> h_;  // V^H A V
     std::vector<double> value_;
-    std::vector<double> residual_;
-    std::vector<Real> length_;  // ||x_j||_2
+    std::vector<ColumnSizes> sizes_;
     SmallMatrix<T> residual_gram_;
 
     SpectrumBounds bounds_;

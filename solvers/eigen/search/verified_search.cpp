@@ -109,7 +109,7 @@ bool VerifiedSearch<T>::refine() {
         return true;
     }
     give_up_because("fresh residuals of " + std::to_string(above) +
-                    " pairs stay above the tolerance: is A Hermitian, with both triangles stored?");
+                    " pairs stay above the tolerance: " + doubt());
     return false;
 }
 
