@@ -256,6 +256,7 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
         options.max_basis = this->options().max_basis;
         options.residual = std::clamp(0.1 * this->options().tol, 1e-14, 1e-11);
         options.cluster_residual = 0.1 * this->tolerance();
+        options.tolerance = lock_margin * this->tolerance();
         if (sizeof(real_t<T>) < sizeof(double)) {
             // The rounding of entries to single precision has separated the copies of a multiple
             // eigenvalue.
