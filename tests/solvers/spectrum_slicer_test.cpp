@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <complex>
+#include <memory>
 #include <optional>
 #include <random>
 #include <utility>
@@ -12,6 +13,7 @@
 
 #include <gtest/gtest.h>
 
+#include "solvers/eigen/shift_invert/common_null_vectors.hpp"
 #include "solvers/eigen/shift_invert/factorisation.hpp"
 #include "tests/solvers/dense_rows.hpp"
 #include "tests/solvers/factorisation_checks.hpp"
@@ -151,6 +153,73 @@ TYPED_TEST(SpectrumSlicerTest, ResidualsThatNoShiftImprovesEndTheSearch) {
     EXPECT_GE(slicer.values().size(), 10u);
     EXPECT_GT(this->worst_residual(a, nullptr, slicer, pencil.norm(), 1), options.tolerance);
     EXPECT_LE(pencil.factorisations(), 60);
+}
+
+/// M - V (V^H M): for a Hermitian M projected onto the complement of orthonormal V.
+Eigen::MatrixXcd without(const Eigen::MatrixXcd& v, const Eigen::MatrixXcd& m) {
+    return m - test::oracle::product(v, test::oracle::product(Eigen::MatrixXcd(v.adjoint()), m));
+}
+
+/// P M P for the projector P onto the complement of the orthonormal columns of V.
+template <class W>
+DenseRows<W> projected(const DenseRows<W>& m, const Eigen::MatrixXcd& v) {
+    const Eigen::MatrixXcd once = without(v, as_oracle(m));
+    const Eigen::MatrixXcd twice = without(v, Eigen::MatrixXcd(once.adjoint()));
+    DenseRows<W> result = m;
+    for (std::size_t i = 0; i < m.size(); ++i) {
+        for (std::size_t j = 0; j < m.size(); ++j) {
+            const std::complex<double> value =
+                0.5 *
+                (twice(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j)) +
+                 std::conj(twice(static_cast<Eigen::Index>(j), static_cast<Eigen::Index>(i))));
+            if constexpr (is_complex_v<W>) {
+                result[i][j] = value;
+            } else {
+                result[i][j] = value.real();
+            }
+        }
+    }
+    return result;
+}
+
+template <class W>
+CommonNullVectors null_vectors_of(const DenseRows<W>& a, const DenseRows<W>& b) {
+    LdltFactorisation<W> unused;
+    ShiftedPencil<W> pencil(1, test::rows_of(a), test::rows_of(b), unused);
+    return find_common_null_vectors<W>(
+        pencil, 0, [](const CsrRows<W>&) { return std::make_unique<LdltFactorisation<W>>(); });
+}
+
+/// A and B are singular on more than the common null vectors, which are found by their number. With
+/// the diagonal entries that are named, B leaves none.
+TYPED_TEST(SpectrumSlicerTest, CommonNullVectorsAreFoundAndCured) {
+    using W = TypeParam;
+    constexpr std::size_t n = TestFixture::n;
+    for (const int common : {0, 1, 3, 8}) {
+        SCOPED_TRACE(common);
+        // Eigenvectors of a random matrix: 2 of A alone, 2 of B alone, the others of both.
+        const Eigen::MatrixXcd q =
+            test::oracle::eigenpairs(as_oracle(test::random_matrix<W>(this->random, n, 2, false)))
+                .vectors;
+        const DenseRows<W> m = test::random_matrix<W>(this->random, n, 3, false);
+        const DenseRows<W> s = test::random_matrix<W>(this->random, n, 3, true);
+        Eigen::MatrixXcd in_a(q.rows(), common + 2);
+        Eigen::MatrixXcd in_b(q.rows(), common + 2);
+        in_a << q.leftCols(common), q.middleCols(10, 2);
+        in_b << q.leftCols(common), q.middleCols(20, 2);
+        const DenseRows<W> a = projected(m, in_a);
+        DenseRows<W> b = projected(s, in_b);
+        const CommonNullVectors found = null_vectors_of(a, b);
+        EXPECT_EQ(found.count, common);
+        EXPECT_EQ(found.at_least, common == 8);
+        EXPECT_LE(std::max(found.a, found.b), 1e-13);
+        EXPECT_EQ(found.words().empty(), common == 0);
+        ASSERT_EQ(found.rows.size(), static_cast<std::size_t>(common));
+        for (const std::int64_t row : found.rows) {
+            b[static_cast<std::size_t>(row)][static_cast<std::size_t>(row)] += 1;
+        }
+        EXPECT_EQ(null_vectors_of(a, b).count, 0);
+    }
 }
 
 }  // namespace

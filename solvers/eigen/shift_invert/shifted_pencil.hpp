@@ -46,6 +46,8 @@ class ShiftedPencil {
                   Factorisation<W>& factorisation);
 
     Context& ctx() { return ctx_; }
+    const CsrRows<W>& a() const { return a_; }
+    const std::optional<CsrRows<W>>& b() const { return b_; }
     const RowMap& map() const { return a_.map; }
     std::int64_t rows() const { return a_.map.global_rows(); }
     const InnerProduct<W>& inner() const { return inner_; }

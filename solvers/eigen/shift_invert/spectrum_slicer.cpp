@@ -11,6 +11,7 @@
 
 #include "blockvec/number_text.hpp"
 #include "kernels/column_ops.hpp"
+#include "solvers/orth/block_gram_schmidt.hpp"
 
 namespace quiver {
 namespace {
@@ -31,12 +32,6 @@ constexpr int most_per_shift = 80;
 /// With a B, this many shifts in a row without a reliable count end the search: if A and B have a
 /// common null vector, no factorisation with pivoting gives one.
 constexpr int most_undecided = 4;
-/// The end of a message: A v and B v vanish to rounding for some v.
-constexpr const char* singular_pencil =
-    "A and B have a common null vector v, so that every number is an eigenvalue; add a positive "
-    "number to a diagonal entry of B at which v is not 0 (one entry for each such v), so that v "
-    "has "
-    "the eigenvalue 0";
 /// Filled bases without a further converged pair before a shift is given up.
 constexpr int patience = 3;
 /// After this many searches whose pairs had too large residuals of A, pairs are kept in spite of
@@ -77,9 +72,6 @@ template <class W>
 bool SpectrumSlicer<W>::fail(const std::string& message) {
     if (!stopped_ && message_.empty()) {
         message_ = message;
-        if (is_doubtful_ && pencil_.has_b()) {
-            message_ += std::string("; perhaps ") + singular_pencil;
-        }
     }
     return false;
 }
@@ -100,8 +92,33 @@ void SpectrumSlicer<W>::negate() {
     for (double& value : values_) {
         value = -value;
     }
+    aside_.low = -std::exchange(aside_.high, -aside_.low);
     estimates_.clear();
     factor_ = {};
+}
+
+template <class W>
+void SpectrumSlicer<W>::set_aside() {
+    aside_.vectors = std::exchange(vectors_, {});
+    for (const double value : values_) {
+        aside_.low = std::min(aside_.low, value);
+        aside_.high = std::max(aside_.high, value);
+    }
+}
+
+template <class W>
+void SpectrumSlicer<W>::take_back() {
+    Aside aside = std::exchange(aside_, {});
+    for (BlockVector<W>& found : vectors_) {
+        aside.vectors.push_back(std::move(found));
+    }
+    vectors_ = std::move(aside.vectors);
+}
+
+template <class W>
+bool SpectrumSlicer<W>::is_aside(double value) const {
+    const double edge = 4 * resolution_;
+    return aside_.low - edge <= value && value <= aside_.high + edge;
 }
 
 template <class W>
@@ -119,7 +136,6 @@ bool SpectrumSlicer<W>::factor_at(double sigma) {
     error_[factor_.sigma] = factor_.error;
     const bool decided = std::isfinite(factor_.error);
     undecided_ = decided ? 0 : undecided_ + 1;
-    is_doubtful_ = is_doubtful_ || !decided;
     if (undecided_ >= most_undecided && pencil_.has_b()) {
         return fail("no factorisation near " + std::to_string(undecided_) +
                     " shifts in a row decides how many eigenvalues lie below");
@@ -302,7 +318,7 @@ int SpectrumSlicer<W>::accept(InverseLanczos<W>& lanczos, const std::vector<Inve
     for (int j = 0; j < static_cast<int>(pairs.size()); ++j) {
         const InversePair& pair = pairs[static_cast<std::size_t>(j)];
         const double size = std::abs(pair.theta);
-        if (size == 0) {
+        if (size == 0 || is_aside(factor_.sigma + 1 / pair.theta)) {
             continue;
         }
         const bool good = has_converged(pair) &&
@@ -317,6 +333,13 @@ int SpectrumSlicer<W>::accept(InverseLanczos<W>& lanczos, const std::vector<Inve
         return 0;
     }
     BlockVector<W> x = lanczos.vectors(taken);
+    for (const BlockVector<W>& part : aside_.vectors) {
+        OrthOptions options;
+        options.replace_deficient = false;
+        x.set_width(block_gram_schmidt(pencil_.ctx(), pencil_.map(), pencil_.inner(), part.view(),
+                                       {}, x.view(), BlockView<W>{}, options)
+                        .columns);
+    }
     if (x.width() < static_cast<int>(taken.size())) {
         return 0;
     }
