@@ -301,6 +301,7 @@ template <class T>
 void take_result(const EigsOptions& options, const EigenResult<T>& result, EigsReport& report) {
     report.method = to_string(result.method);
     report.method_reason = result.method_reason;
+    report.library = result.library;
     report.k =
         options.window_given ? static_cast<int>(result.eigenvalues.size()) : options.solver.k;
     report.k_lowered =

@@ -48,7 +48,7 @@ bool factorises(const EigsReport& report) {
 /// The method, with the sizes of its block and basis if it has these.
 std::string method_words(const EigsReport& report) {
     return factorises(report)
-               ? report.method
+               ? report.method + (report.library.empty() ? "" : " by " + report.library)
                : fmt::format("{}, block {}, basis {}", report.method, report.block, report.basis);
 }
 
@@ -223,6 +223,7 @@ std::string to_json(const EigsReport& report) {
         {"expected_error", in_window(report.expected_error)},
         {"method", report.method},
         {"method_reason", report.method_reason},
+        {"library", report.library},
         {"block", report.block},
         {"basis", report.basis},
         {"seed", report.seed},

@@ -75,6 +75,8 @@ struct EigsReport {
     std::string method;
     /// Why the method was chosen; may be empty.
     std::string method_reason;
+    /// The library of the factorisations; empty without any.
+    std::string library;
     int k = 0;
     /// True if no k was given and the matrix has fewer rows than the default k.
     bool k_lowered = false;

@@ -386,6 +386,36 @@ TEST(AutomaticRule, TheInteriorOfASparseMatrixIsFactorised) {
     EXPECT_EQ(chosen(4096 * more_dense_rows(ctx) + 1, wide).method, Method::filter);
 }
 
+/// A narrow window costs a filter many products for each of its eigenvalues. A window that holds a
+/// twelfth of the eigenvalues costs shift-invert more, because it orthogonalises their vectors.
+TEST(AutomaticRule, AWindowIsFactorisedIfAFilterTakesLonger) {
+    Context ctx = test::make_context();
+    EigenOptions options = automatic(Which::smallest, 1);
+    // 26 eigenvalues; by the work of shift-invert alone, the rule would not choose it.
+    options.window = Window{3, 3.005};
+    SparseMatrix<double> square = test::laplace3d<double>(ctx, 200, 250, 1);
+    const MethodChoice narrow = choose_method(ctx, EigenProblem<double>{square}, options);
+    if (ctx.place() == Place::host && ctx.comm().size() * ctx.threads() == 1) {
+        EXPECT_EQ(narrow.method, Method::shift_invert) << narrow.reason;
+        EXPECT_NE(narrow.reason.find("a filter would take"), std::string::npos) << narrow.reason;
+    }
+    constexpr int copies = 60;
+    constexpr int length = 67;
+    SparseMatrix<double> paths = test::matrix_from_rows<double>(
+        ctx, copies * length, [](std::int64_t row, RowEntries<double>& entries) {
+            entries.add(row, 2);
+            if (row % length > 0) {
+                entries.add(row - 1, -1);
+            }
+            if (row % length + 1 < length) {
+                entries.add(row + 1, -1);
+            }
+        });
+    options.window = Window{1, 1.5};
+    const MethodChoice wide = choose_method(ctx, EigenProblem<double>{paths}, options);
+    EXPECT_EQ(wide.method, Method::filter) << wide.reason;
+}
+
 /// If the factors are nearly full, a dense solve is cheaper.
 TEST(AutomaticRule, TheInteriorOfAMatrixWithFullFactors) {
     Context ctx = test::make_context();
