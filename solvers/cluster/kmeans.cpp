@@ -408,14 +408,13 @@ KmeansResult<In> kmeans(Context& ctx, const RowMap& map, BlockView<const In> x,
     return best;
 }
 
-#define QUIVER_INSTANTIATE(In)                                                     \
+#define QUIVER_INSTANTIATE(In, T)                                                  \
     template KmeansResult<In> kmeans(Context&, const RowMap&, BlockView<const In>, \
-                                     const KmeansOptions&, std::span<int>,         \
-                                     const SmallMatrix<centre_t<In>>&);
-QUIVER_INSTANTIATE(float)
-QUIVER_INSTANTIATE(double)
-QUIVER_INSTANTIATE(half_t)
-QUIVER_INSTANTIATE(bfloat16_t)
+                                     const KmeansOptions&, std::span<int>, const SmallMatrix<T>&);
+QUIVER_INSTANTIATE(float, float)
+QUIVER_INSTANTIATE(double, double)
+QUIVER_INSTANTIATE(half_t, float)
+QUIVER_INSTANTIATE(bfloat16_t, float)
 #undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

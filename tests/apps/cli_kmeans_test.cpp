@@ -106,7 +106,8 @@ TEST_F(Kmeans, EveryPrecisionFindsTheBlobsOfAnHdf5File) {
     Context ctx;
     BlockVector<double> x(ctx, RowMap::by_rows(ctx.comm(), 400), 2);
     for (std::int64_t i = 0; i < 400; ++i) {
-        x.view()(i, 0) = static_cast<double>(i % 4) * 10 + 0.25 * static_cast<double>(i % 8 / 4);
+        const std::int64_t group = i % 4;
+        x.view()(i, 0) = static_cast<double>(group * 10) + (i % 8 < 4 ? 0.0 : 0.25);
         x.view()(i, 1) = 1;
     }
     BlockFileNotes notes;
