@@ -294,6 +294,9 @@ void copy(Context& ctx, BlockView<const U> x, BlockView<T> y) {
     dispatch<operations::copy, T>(ctx, [&](const auto& kernel) { move(ctx, kernel, x, y); });
 }
 
+template <class T>
+using Lengths = std::span<real_t<T>>;
+
 #define QUIVER_INSTANTIATE(T)                                                                   \
     template void axpby(Context&, T, BlockView<const T>, T, BlockView<T>);                      \
     template void axpby(Context&, std::span<const T>, BlockView<const T>, std::span<const T>,   \
@@ -301,7 +304,7 @@ void copy(Context& ctx, BlockView<const U> x, BlockView<T> y) {
     template void scale(Context&, T, BlockView<T>);                                             \
     template void scale(Context&, std::span<const T>, BlockView<T>);                            \
     template void dots(Context&, BlockView<const T>, BlockView<const T>, std::span<T>, Reduce); \
-    template void norms(Context&, BlockView<const T>, std::span<real_t<T>>);                    \
+    template void norms(Context&, BlockView<const T>, Lengths<T>);                              \
     template void gather_columns(Context&, BlockView<const T>, std::span<const int>,            \
                                  BlockView<T>);                                                 \
     template void fill(Context&, T, BlockView<T>);

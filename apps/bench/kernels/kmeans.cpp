@@ -81,6 +81,7 @@ class KmeansWorkload final : public Workload {
             const long double times = repeats(sets_.rows, at);
             const T* const row = x_.row(set, at);
             std::vector<long double> distances;
+            distances.reserve(static_cast<std::size_t>(centres_.rows()));
             for (int j = 0; j < centres_.rows(); ++j) {
                 distances.push_back(distance(row, j));
             }
