@@ -117,9 +117,8 @@ bool solve_and_report(const Comm& comm, EigsOptions& options, const Task& task) 
     report.matrix = {task.matrix.spec, rows.matrix.map.global_rows(), 0, dtype_v<T>,
                      rows.matrix.symmetry};
     report.seconds.read = watch.lap();
-    fit_to(task.execution, options.reordering);
+    fit_to(task.execution, options.rows.options);
     const Reordering reordering = distribute(comm, options, rows);
-    report.distribution = reordering.facts();
 
     std::optional<Context> ctx;
     comm.agree([&] { ctx.emplace(comm, task.execution.device); });
@@ -138,6 +137,7 @@ bool solve_and_report(const Comm& comm, EigsOptions& options, const Task& task) 
     progress.clear();
 
     report.where = where_it_ran(*ctx, task.execution);
+    report.where.distribution = reordering.facts();
     describe_task(options, task, report);
     take_result(options, result, report);
     verify_by_inertia<T>(comm, options, task, report);
@@ -177,7 +177,7 @@ template <class T>
 Rows<T> load_rows(const Comm& comm, EigsOptions& options, const Task& task) {
     const Device& device = task.execution.device;
     // A and B need the same distribution of rows, so both are distributed by rows.
-    std::vector<double> weights = rank_weights(comm, device, options.weights);
+    std::vector<double> weights = rank_weights(comm, device, options.rows.weights);
     const Partition partition(task.mass ? Partition::by_rows : Partition::by_nonzeros, weights);
     Rows<T> rows{load_problem<T>(comm, task.matrix, device.threads, partition), {}, {}, {}, {}};
     rows.refusal = check_norm(comm, task.matrix, rows.matrix, device.threads);
@@ -204,9 +204,9 @@ Rows<T> load_rows(const Comm& comm, EigsOptions& options, const Task& task) {
 /// Gives A and B the distribution and the order of --partition and --order.
 template <class T>
 Reordering distribute(const Comm& comm, EigsOptions& options, Rows<T>& rows) {
-    options.reordering.weights = rows.weights;
+    options.rows.options.weights = rows.weights;
     Reordering reordering =
-        plan_reordering(comm, rows.matrix, options.reordering, rows.mass ? &*rows.mass : nullptr);
+        plan_reordering(comm, rows.matrix, options.rows.options, rows.mass ? &*rows.mass : nullptr);
     rows.matrix = reordering.permute(comm, std::move(rows.matrix));
     if (rows.mass) {
         rows.mass = reordering.permute(comm, std::move(*rows.mass));

@@ -24,7 +24,6 @@ struct EigsOptions {
     /// LOW:HIGH
     std::string window;
     std::string device = "auto";
-    std::string weights = "auto";
     RowDistribution rows;
     std::string scalar = "auto";
     std::string json;
@@ -40,7 +39,6 @@ struct EigsOptions {
     bool json_given = false;
     bool vectors_given = false;
     EigenOptions solver;
-    ReorderingOptions reordering;
     PreconditionerOptions precond;
     CheckpointOptions checkpoint;
     FaultOptions faults;

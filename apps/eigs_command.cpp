@@ -104,7 +104,7 @@ void add_task(CLI::App& eigs, EigsOptions& options) {
                     "each GPU, the other ranks on the host")
         ->check(CLI::IsMember({"auto", "host", "cuda", "mixed"}))
         ->capture_default_str();
-    eigs.add_option("--weights", options.weights,
+    eigs.add_option("--weights", options.rows.weights,
                     "Rows of each rank: equal, measured (by bandwidth) or a list of weights; auto: "
                     "measured if some ranks run on GPUs and some on the host, else equal")
         ->capture_default_str();

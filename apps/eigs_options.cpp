@@ -223,11 +223,11 @@ void take_preconditioner(EigsOptions& options) {
 /// Sets the distribution of the rows. A method that gathers the matrix on one rank takes so few
 /// products that a partition chosen automatically would not pay.
 void take_distribution(EigsOptions& options) {
-    options.reordering = to_options(options.rows);
+    resolve_distribution(options.rows);
     const Method method = options.solver.method;
-    if (options.reordering.partition == RowPartition::automatic &&
+    if (options.rows.options.partition == RowPartition::automatic &&
         (method == Method::dense || method == Method::shift_invert)) {
-        options.reordering.partition = RowPartition::rows;
+        options.rows.options.partition = RowPartition::rows;
     }
 }
 

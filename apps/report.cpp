@@ -104,7 +104,8 @@ const char* cut_words(const EigsReport& report) {
 
 std::string to_table(const EigsReport& report, bool verbose) {
     const auto& matrix = report.matrix;
-    std::string text = heading(matrix, report.where) + distribution_lines(report.distribution);
+    std::string text =
+        heading(matrix, report.where) + distribution_lines(report.where.distribution);
     if (!report.mass.empty()) {
         text += fmt::format("mass        {}\n", report.mass);
     }
@@ -249,7 +250,7 @@ std::string to_json(const EigsReport& report) {
         {"device", report.where.device},
         {"device_name", report.where.device_name},
         {"device_note", report.where.note},
-        {"distribution", json_distribution(report.distribution)},
+        {"distribution", json_distribution(report.where.distribution)},
         {"kernels", json_kernels(report.kernels)},
         {"overhead", json_overhead(report.overhead)},
     };

@@ -66,9 +66,9 @@ struct EigsReport {
         /// Execution::note.
         std::string note;
         bool mixed = false;  // Execution::mixed
+        ReorderingFacts distribution = {};
     } where;
 
-    ReorderingFacts distribution;
     /// B of A x = lambda B x; empty without B.
     std::string mass;
     std::string preconditioner = "none";

@@ -23,13 +23,13 @@ ordered_json json_halo(const std::optional<HaloCounts>& counts) {
 
 }  // namespace
 
-ReorderingOptions to_options(const RowDistribution& words) {
-    ReorderingOptions options;
+void resolve_distribution(RowDistribution& rows) {
+    ReorderingOptions& options = rows.options;
     for (const RowPartition partition :
          {RowPartition::automatic, RowPartition::rows, RowPartition::graph}) {
-        options.partition = words.partition == to_string(partition) ? partition : options.partition;
+        options.partition = rows.partition == to_string(partition) ? partition : options.partition;
     }
-    options.order = words.order == to_string(RowOrder::rcm) ? RowOrder::rcm : RowOrder::natural;
+    options.order = rows.order == to_string(RowOrder::rcm) ? RowOrder::rcm : RowOrder::natural;
     if (options.partition == RowPartition::graph) {
         try {
             require_graph_partitioner();
@@ -37,7 +37,6 @@ ReorderingOptions to_options(const RowDistribution& words) {
             throw UnsupportedError(std::string("--partition graph: ") + error.what());
         }
     }
-    return options;
 }
 
 void fit_to(const Execution& execution, ReorderingOptions& options) {

@@ -11,15 +11,17 @@
 
 namespace quiver::apps {
 
-/// The words of the command line.
 struct RowDistribution {
+    /// The words of the command line. Only `eigs` has --weights.
     std::string partition = "auto";
     std::string order = "none";
+    std::string weights = "auto";
+    ReorderingOptions options;
 };
 
-/// The options of the library. Throws UnsupportedError, which names --partition, if the graph
-/// partitioner is requested and missing.
-ReorderingOptions to_options(const RowDistribution& words);
+/// Sets the options from the words --partition and --order. Throws UnsupportedError, which names
+/// --partition, if the graph partitioner is requested and missing.
+void resolve_distribution(RowDistribution& rows);
 
 /// Sets the rate of halos: GPUs receive faster than ranks of the host.
 void fit_to(const Execution& execution, ReorderingOptions& options);

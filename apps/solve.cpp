@@ -51,7 +51,6 @@ struct SolveOptions {
     bool json_given = false;
     bool tol_given = false;
     RowDistribution rows;
-    ReorderingOptions reordering;
     FaultOptions faults;
     LinearOptions solver;
 };
@@ -89,7 +88,7 @@ bool run_solve(const Comm& comm, SolveOptions options) {
         resolve_faults(options.faults);
         check_options(options);
         parse_preconditioner(options.preconditioner);
-        options.reordering = to_options(options.rows);
+        resolve_distribution(options.rows);
         require_one_standard_input({options.matrix, options.rhs_file});
         if (comm.rank() == 0) {
             check_outputs(options);
@@ -126,8 +125,7 @@ bool solve(const Comm& comm, const SolveOptions& options, const Problem& problem
     const RowMap map = rows.map;
     comm.agree([&] { check_sizes(map.global_rows(), rows.global_cols, problem, sides); });
     const std::vector<LinearMethod> methods = choose_methods(comm, options, problem, rows);
-    const Reordering reordering = distribute(comm, options.reordering, execution, sides, rows);
-    report.distribution = reordering.facts();
+    const Reordering reordering = distribute(comm, options.rows.options, execution, sides, rows);
     std::optional<Context> ctx;
     comm.agree([&] { ctx.emplace(comm, execution.device); });
     const BlockVector<T> b = right_hand_sides<T>(*ctx, sides, reordering, options.seed);
@@ -159,6 +157,7 @@ bool solve(const Comm& comm, const SolveOptions& options, const Problem& problem
     progress.clear();
 
     report.where = where_it_ran(*ctx, execution);
+    report.where.distribution = reordering.facts();
     report.rhs = sides.spec;
     report.preconditioner = options.preconditioner;
     report.output = options.output;

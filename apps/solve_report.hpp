@@ -15,7 +15,6 @@ struct SolveReport {
     EigsReport::Matrix matrix;
     EigsReport::Seconds seconds;
     EigsReport::Where where;
-    ReorderingFacts distribution;
     /// The file of the right-hand sides, "ones" or "random:N".
     std::string rhs;
     /// The method that ran last, and the methods that broke down before it.

@@ -202,6 +202,7 @@ Reordering::Reordering(const Comm& comm, RowMap user, RowMap solver,
                        std::vector<std::int64_t> position, ReorderingFacts facts)
     : user_(std::move(user)),
       solver_(std::move(solver)),
+      moves_rows_(true),
       position_(std::move(position)),
       facts_(std::move(facts)) {
     const auto ranks = static_cast<std::size_t>(comm.size());

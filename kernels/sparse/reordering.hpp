@@ -92,7 +92,7 @@ class Reordering {
                ReorderingFacts facts = {});
 
     /// False for the identity.
-    bool moves_rows() const { return !position_.empty(); }
+    bool moves_rows() const { return moves_rows_; }
     const RowMap& user_map() const { return user_; }
     const RowMap& solver_map() const { return solver_; }
     const ReorderingFacts& facts() const { return facts_; }
@@ -131,7 +131,9 @@ class Reordering {
 
     RowMap user_;
     RowMap solver_;
-    /// The solver's number of each of this rank's rows; empty for the identity.
+    bool moves_rows_ = false;
+    /// The solver's number of each of this rank's rows; empty for the identity, and on a rank
+    /// without rows.
     std::vector<std::int64_t> position_;
     Side of_user_;
     Side of_solver_;
