@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <map>
 #include <string>
 #include <vector>
@@ -68,12 +67,6 @@ class SpectrumSlicer {
     bool fill_cluster(int total);
     /// Turns to the problem -A x = lambda B x; the pairs found stay.
     void negate();
-    /// Called before negate(), where the other end of the spectrum is wanted next: further searches
-    /// ignore the interval from the least value found to the largest one, and project its vectors
-    /// out of the pairs that they find instead of every step.
-    void set_aside();
-    /// The pairs that were set aside take part again.
-    void take_back();
 
     const std::vector<double>& values() const { return values_; }
     const std::vector<BlockVector<W>>& vectors() const { return vectors_; }
@@ -92,13 +85,6 @@ class SpectrumSlicer {
         int left = 0;
         int right = 0;
         int nearest = 0;
-    };
-
-    /// The vectors that are set aside, and the interval of their values, empty if there are none.
-    struct Aside {
-        std::vector<BlockVector<W>> vectors;
-        double low = std::numeric_limits<double>::infinity();
-        double high = -std::numeric_limits<double>::infinity();
     };
 
     /// Factorises near `sigma` and records the count; false if the search must end.
@@ -127,7 +113,6 @@ class SpectrumSlicer {
     double narrow(double sigma) const;
     bool is_clear(double shift) const;
     bool fail(const std::string& message);
-    bool is_aside(double value) const;
     bool bracket_smallest(int k);
     bool take_cluster(double sigma, std::int64_t missing);
     bool go_on(double residual);
@@ -143,10 +128,8 @@ class SpectrumSlicer {
     /// of its factorisation.
     std::map<double, std::int64_t> below_;
     std::map<double, double> error_;
-    /// The values of the vectors that are set aside, then those of vectors_.
     std::vector<double> values_;
     std::vector<BlockVector<W>> vectors_;
-    Aside aside_;
     /// Ritz values that have not converged.
     std::vector<double> estimates_;
     double resolution_ = 0;
