@@ -155,8 +155,8 @@ QUIVER_API quiver_status quiver_matrix_create(quiver_context* context, const qui
 /// `count` values, one for each entry in the order of csr.value, in `place`. `type` must be that of
 /// the matrix. A symmetric matrix must stay symmetric for the solvers that need one.
 /// Preconditioners and inverses made before keep the former values. With a communicator, all ranks
-/// call this. Errors: SHAPE (another number or type of values), INPUT (no matrix, a value that is
-/// not finite); the matrix then keeps its values.
+/// call this. Errors: SHAPE (another number or type of values, or values on a device for a matrix
+/// on the host), INPUT (no matrix, a value that is not finite); the matrix then keeps its values.
 QUIVER_API quiver_status quiver_matrix_replace_values(quiver_context* context, quiver_operator* a,
                                                       quiver_type type, const void* value,
                                                       int64_t count, quiver_place place);

@@ -99,7 +99,7 @@ class SparseMatrix:
         self._operator = _make_sparse(A, self._space, char)
 
     def replace_values(self, values: Any) -> None:
-        """Stores other values; rows and columns stay, and the set-up is not repeated.
+        """Replaces the values of the entries; rows, columns and storage stay.
 
         Parameters
         ----------

@@ -33,8 +33,8 @@ struct SlicerOptions {
     /// In a cluster that no factorisation resolves, a pair has converged if ||A x - lambda B x|| is
     /// this small relative to ||A|| ||x||.
     double cluster_residual = 1e-11;
-    /// Pairs with a larger residual ||A x - lambda B x|| / ((||A|| + |lambda| ||B||) ||x||) are
-    /// left to another shift.
+    /// A pair with a larger residual ||A x - lambda B x|| / ((||A|| + |lambda| ||B||) ||x||) is
+    /// left to a shift closer to it.
     double tolerance = 1e-10;
     /// Eigenvalues closer than this count as equal, even if the factorisations tell them apart.
     double resolution = 0;
@@ -97,7 +97,8 @@ class SpectrumSlicer {
     /// cluster that no factorisation resolves; elsewhere 0.
     double cluster_accuracy() const;
     bool has_converged(const InversePair& pair) const;
-    /// The places in `taken` of the pairs that are good enough to be kept.
+    /// The places in `taken` of the pairs with a correct value and a small residual. Appends their
+    /// values to values_, and those with a larger residual to estimates_.
     std::vector<int> keepers(const std::vector<InversePair>& pairs, const std::vector<int>& taken,
                              const RayleighPairs& rayleigh);
     int accept(InverseLanczos<W>& lanczos, const std::vector<InversePair>& pairs, int most);
@@ -137,7 +138,7 @@ class SpectrumSlicer {
     double growth_ = 1;
     /// True while the pairs of a cluster are searched that no factorisation resolves.
     bool is_in_cluster_ = false;
-    /// The number of searches whose pairs were left to another shift because of their residuals.
+    /// The number of calls of keepers() that left a pair to another shift because of its residual.
     int rejections_ = 0;
     bool cluster_is_cut_ = false;
     double cluster_shift_ = 0;
