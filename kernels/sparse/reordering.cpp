@@ -23,9 +23,11 @@
 namespace quiver {
 namespace {
 
-/// A part of the model of RowPartition::automatic: SCOTCH takes 0.1 to 1.2 microseconds per nonzero
-/// for 2 to 64 ranks.
-constexpr double partitioner_seconds = 1.2e-6;
+/// A part of the model of RowPartition::automatic. SCOTCH takes 0.1 to 0.2 microseconds per nonzero
+/// for each doubling of the ranks; to move the rows takes 0.2 to 0.4.
+double partition_seconds(double nonzeros, int ranks) {
+    return nonzeros * (0.3e-6 + 0.2e-6 * std::log2(ranks));
+}
 /// The largest rank's halo, relative to the one before, from which a move of the rows pays.
 constexpr double least_gain = 0.7;
 /// Bytes of a chunk of columns in to_solver() and to_user().
@@ -42,18 +44,20 @@ struct Answer {
     std::int64_t number;
 };
 
-HaloCounts count_given(const Comm& comm, const RowMap& map, const RowPattern& pattern) {
+/// The halos of rows that are distributed by `map`. Collective.
+HaloCounts count_given(const Comm& comm, const RowMap& map,
+                       const std::vector<std::int64_t>& row_start,
+                       const std::vector<std::int64_t>& column) {
     const std::int64_t first = map.first_row();
     const std::int64_t last = first + map.local_rows();
     std::int64_t halo = 0;
     std::int64_t boundary = 0;
     comm.agree([&] {
-        halo = std::ssize(remote_columns(map, pattern.column));
-        for (std::int64_t row = 0; row < pattern.rows(); ++row) {
-            const auto columns = pattern.columns(row);
+        halo = std::ssize(remote_columns(map, column));
+        for (std::size_t row = 0; row + 1 < row_start.size(); ++row) {
             const bool inside =
-                std::all_of(columns.begin(), columns.end(),
-                            [&](std::int64_t column) { return column >= first && column < last; });
+                std::all_of(column.begin() + row_start[row], column.begin() + row_start[row + 1],
+                            [&](std::int64_t to) { return to >= first && to < last; });
             boundary += inside ? 0 : 1;
         }
     });
@@ -61,8 +65,8 @@ HaloCounts count_given(const Comm& comm, const RowMap& map, const RowPattern& pa
     counts.sum = comm.sum(halo);
     counts.most = comm.max(halo);
     counts.boundary_rows = comm.sum(boundary);
-    counts.imbalance = HaloCounts::imbalance_of(comm.max(pattern.entries()),
-                                                comm.sum(pattern.entries()), comm.size());
+    counts.imbalance = HaloCounts::imbalance_of(comm.max(std::ssize(column)),
+                                                comm.sum(std::ssize(column)), comm.size());
     return counts;
 }
 
@@ -76,11 +80,10 @@ std::string why_not_graph(const Comm& comm, const HaloCounts& given, double nonz
                           const ReorderingOptions& options, std::size_t element_bytes) {
     const double exchange = static_cast<double>(given.most) * options.expected_products *
                             static_cast<double>(element_bytes) / options.halo_bytes_per_second;
-    const double cost = nonzeros * partitioner_seconds;
+    const double cost = partition_seconds(nonzeros, comm.size());
     if (exchange <= cost) {
         return "a halo of at most " + std::to_string(given.most) + " rows takes about " +
-               in_milliseconds(exchange) + " of the solve, the partitioner " +
-               in_milliseconds(cost);
+               in_milliseconds(exchange) + " of the solve, the partition " + in_milliseconds(cost);
     }
     int reason = 0;
     if (comm.rank() == 0) {
@@ -421,18 +424,30 @@ Reordering plan_reordering(const Comm& comm, const CsrRows<T>& a, const Reorderi
         if (wanted == RowPartition::graph && comm.rank() == 0) {
             require_graph_partitioner();
         }
-        pattern = pattern_of(a, b);
+        if (b != nullptr) {
+            pattern = pattern_of(a, b);
+        }
     });
     ReorderingFacts facts;
-    facts.before = count_given(comm, a.map, pattern);
-    const auto nonzeros = static_cast<double>(comm.sum(pattern.entries()));
+    facts.before = b == nullptr ? count_given(comm, a.map, a.row_start, a.column)
+                                : count_given(comm, a.map, pattern.row_start, pattern.column);
+    const auto nonzeros =
+        static_cast<double>(comm.sum(b == nullptr ? std::ssize(a.column) : pattern.entries()));
+    const auto passed = [&] {
+        const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
+        return comm.max(time.count());
+    };
     if (wanted == RowPartition::automatic) {
         facts.reason = why_not_graph(comm, *facts.before, nonzeros, options, sizeof(T));
         wanted = facts.reason.empty() ? wanted : RowPartition::rows;
     }
     facts.order = options.order;
     if (wanted == RowPartition::rows && options.order == RowOrder::natural) {
+        facts.seconds = passed();
         return Reordering(a.map, std::move(facts));
+    }
+    if (b == nullptr) {
+        comm.agree([&] { pattern = pattern_of(a); });
     }
     require_host_memory(comm, comm.rank() == 0 ? graph_bytes * nonzeros : 0,
                         "reordering: the graph of the rows takes");
@@ -457,10 +472,6 @@ Reordering plan_reordering(const Comm& comm, const CsrRows<T>& a, const Reorderi
     }
     facts.partition = wanted == RowPartition::rows || plan.rejected >= 0 ? RowPartition::rows
                                                                          : RowPartition::graph;
-    const auto passed = [&] {
-        const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
-        return comm.max(time.count());
-    };
     if (plan.rejected >= 0 && options.order == RowOrder::natural) {
         facts.seconds = passed();
         return Reordering(a.map, std::move(facts));

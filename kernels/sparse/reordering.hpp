@@ -60,7 +60,7 @@ struct ReorderingOptions {
     /// One number per rank, the same on all ranks; empty: equal shares.
     std::span<const double> weights = {};
     /// The expected number of products of a solve, counted by column; used only by `automatic`.
-    double expected_products = 4000;
+    double expected_products = 1000;
     /// The rate at which a rank receives its halo; used only by `automatic`. The default is the
     /// share of a node's network card that a rank of a full node has.
     double halo_bytes_per_second = 1e9;
@@ -148,7 +148,8 @@ class Reordering {
 ///
 /// `automatic` takes the graph if two conditions hold. First,
 ///
-///     most expected_products sizeof(T) / halo_bytes_per_second > 1.2e-6 s nonzeros,
+///     most expected_products sizeof(T) / halo_bytes_per_second
+///         > (0.3 + 0.2 log2(ranks)) 1e-6 s nonzeros,
 ///
 /// with `most` of the given distribution: to receive the halos takes longer than to partition. This
 /// needs no partition and overestimates the gain, because some halo always remains. Second, the

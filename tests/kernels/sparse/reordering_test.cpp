@@ -341,7 +341,7 @@ TEST(AutomaticPartition, DecidesByTheCountedHalos) {
     const Reordering shortly = plan_reordering(comm, shuffled, options);
     EXPECT_FALSE(shortly.moves_rows());
     EXPECT_EQ(shortly.facts().partition, RowPartition::rows);
-    EXPECT_NE(shortly.facts().reason.find("the partitioner"), std::string::npos);
+    EXPECT_NE(shortly.facts().reason.find("of the solve, the partition "), std::string::npos);
     options.expected_products = 1e6;
     options.halo_bytes_per_second = 1e15;
     EXPECT_FALSE(plan_reordering(comm, shuffled, options).moves_rows());
