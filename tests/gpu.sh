@@ -43,4 +43,15 @@ if command -v nvidia-cuda-mps-control > /dev/null; then
     fi
 fi
 cd "$build"
-ctest --output-on-failure --no-tests=error --label-regex gpu --parallel "$jobs" "$@"
+if ctest --output-on-failure --no-tests=error --label-regex gpu --parallel "$jobs" "$@"; then
+    exit 0
+fi
+# With MPS an illegal access of one test ends the kernels of all tests that run at that time. The tests that fail
+# alone too are those with a defect.
+if [ -n "${CUDA_MPS_PIPE_DIRECTORY:-}" ]; then
+    say "the failed tests again, without MPS"
+    echo quit | nvidia-cuda-mps-control > /dev/null 2>&1 || true
+    unset CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY
+    ctest --output-on-failure --rerun-failed --parallel 4
+fi
+exit 1
