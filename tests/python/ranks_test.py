@@ -11,21 +11,13 @@ MPI = pytest.importorskip("mpi4py.MPI")
 COMM = MPI.COMM_WORLD
 
 
-def random_of_all_ranks():
-    """A generator with the same state on all ranks."""
-    seed = COMM.bcast(int(np.random.default_rng().integers(2**31)))
-    print(f"seed {seed}")
-    return np.random.default_rng(seed)
-
-
 def part(x, n):
     """This rank's rows."""
     return x[n * COMM.rank // COMM.size:n * (COMM.rank + 1) // COMM.size]
 
 
 @pytest.mark.parametrize("which", ["LM", "SA", "BE"])
-def test_eigsh(which):
-    rng = random_of_all_ranks()
+def test_eigsh(rng, which):
     for char in "dF":
         n = int(rng.integers(20, 200))
         a = random_hermitian(rng, n, char)
@@ -38,8 +30,7 @@ def test_eigsh(which):
         assert abs(a @ everything - everything * w).max() < 5000 * eps
 
 
-def test_functions_and_linear_solves():
-    rng = random_of_all_ranks()
+def test_functions_and_linear_solves(rng):
     n = 90
     a = random_definite(rng, n, "d")
     rows = part(a, n)
@@ -62,8 +53,7 @@ def test_refused():
         quiver.eigsh(sp.csr_matrix((2, 2 * COMM.size + 1)), 1, comm=COMM)
 
 
-def test_kmeans():
-    rng = random_of_all_ranks()
+def test_kmeans(rng):
     middles = rng.uniform(-8, 8, (6, 3))
     x = middles[np.arange(3000) % 6] + 0.05 * rng.standard_normal((3000, 3))
     rows = part(x, 3000)

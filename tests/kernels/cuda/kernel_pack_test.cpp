@@ -23,6 +23,7 @@
 #include "kernels/cuda/kernel_requests.hpp"
 #include "kernels/cuda/program_record.hpp"
 #include "kernels/warm.hpp"
+#include "tests/support/test_context.hpp"
 
 namespace quiver::cuda {
 namespace {
@@ -226,9 +227,7 @@ TEST_F(KernelPackTest, ThePackHasTheKernelsOfSmallOperands) {
     Context ctx;
     Planner planner(ctx, Machine());
     EXPECT_EQ(planner.version(), contents.version);
-    const auto seed = std::random_device()();
-    SCOPED_TRACE("seed " + std::to_string(seed));
-    std::mt19937 random(seed);
+    auto random = test::make_generator();
     const auto check = [&]<class T>() {
         const auto pick = [&](int low, int high) {
             return std::uniform_int_distribution<int>(low, high)(random);
