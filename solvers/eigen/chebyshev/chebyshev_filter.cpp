@@ -35,8 +35,8 @@ int ChebyshevInterval::degree_for(double value, double growth, int most_degree) 
 template <class T>
 int default_panel(Place place) {
     constexpr int device_panel = 32;
-    constexpr std::size_t cache_line = 64;
-    return place == Place::device ? device_panel : static_cast<int>(cache_line / sizeof(T));
+    constexpr std::size_t host_row = 128;
+    return place == Place::device ? device_panel : static_cast<int>(host_row / sizeof(T));
 }
 
 template <class T>
