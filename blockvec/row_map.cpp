@@ -35,6 +35,19 @@ std::vector<double> cumulative_shares(int ranks, std::span<const double> weights
     return shares;
 }
 
+std::vector<std::int64_t> even_offsets(int ranks, std::int64_t global_rows) {
+    if (global_rows < 0) {
+        throw InputError("row map: " + std::to_string(global_rows) + " rows");
+    }
+    std::vector<std::int64_t> offsets(static_cast<std::size_t>(ranks) + 1, 0);
+    const std::int64_t base = global_rows / ranks;
+    const std::int64_t extra = global_rows % ranks;
+    for (int r = 1; r <= ranks; ++r) {
+        offsets[static_cast<std::size_t>(r)] = base * r + std::min<std::int64_t>(r, extra);
+    }
+    return offsets;
+}
+
 }  // namespace
 
 RowMap::RowMap(int rank, std::vector<std::int64_t> offsets) : rank_(rank) {
@@ -51,19 +64,9 @@ RowMap::RowMap(int rank, std::vector<std::int64_t> offsets) : rank_(rank) {
 
 RowMap RowMap::by_rows(const Comm& comm, std::int64_t global_rows,
                        std::span<const double> weights) {
-    if (global_rows < 0) {
-        throw InputError("row map: " + std::to_string(global_rows) + " rows");
-    }
-    const int ranks = comm.size();
-    std::vector<std::int64_t> offsets(static_cast<std::size_t>(ranks) + 1, 0);
-    if (weights.empty()) {
-        const std::int64_t base = global_rows / ranks;
-        const std::int64_t extra = global_rows % ranks;
-        for (int r = 1; r <= ranks; ++r) {
-            offsets[static_cast<std::size_t>(r)] = base * r + std::min<std::int64_t>(r, extra);
-        }
-    } else {
-        const std::vector<double> shares = cumulative_shares(ranks, weights);
+    std::vector<std::int64_t> offsets = even_offsets(comm.size(), global_rows);
+    if (!weights.empty()) {
+        const std::vector<double> shares = cumulative_shares(comm.size(), weights);
         for (std::size_t r = 1; r < offsets.size(); ++r) {
             const auto wanted = static_cast<std::int64_t>(
                 std::llround(shares[r] * static_cast<double>(global_rows)));
@@ -72,6 +75,10 @@ RowMap RowMap::by_rows(const Comm& comm, std::int64_t global_rows,
         offsets.back() = global_rows;
     }
     return RowMap(comm.rank(), std::move(offsets));
+}
+
+RowMap RowMap::evenly(std::int64_t global_rows) const {
+    return RowMap(rank_, even_offsets(ranks(), global_rows));
 }
 
 RowMap RowMap::by_local_rows(const Comm& comm, std::int64_t local_rows) {

@@ -242,11 +242,12 @@ std::vector<std::int64_t> count_rows(const Comm& comm, const RowMap& map,
 
 template <class T>
 CsrRows<T> rows_from_callback(const Comm& comm, std::int64_t global_rows, Symmetry symmetry,
-                              const RowCallback<T>& make_row, Partition partition, int threads) {
+                              const RowCallback<T>& make_row, Partition partition, int threads,
+                              std::optional<std::int64_t> global_cols) {
     CsrRows<T> rows;
     comm.agree([&] { rows.map = RowMap::by_rows(comm, global_rows, partition.weights); });
     require_row_memory(comm, rows.map);
-    rows.global_cols = global_rows;
+    rows.global_cols = global_cols.value_or(global_rows);
     rows.symmetry = symmetry;
     threads = std::max(threads, 1);
     if (partition.kind == Partition::by_nonzeros && comm.size() > 1) {
@@ -269,10 +270,11 @@ CsrRows<T> rows_from_callback(const Comm& comm, std::int64_t global_rows, Symmet
 template <class T, class Index>
 CsrRows<T> rows_from_csr(const Comm& comm, const RowMap& map, Symmetry symmetry,
                          std::span<const Index> row_start, std::span<const Index> column,
-                         std::span<const T> value) {
+                         std::span<const T> value, const std::optional<RowMap>& column_map) {
     CsrRows<T> rows;
     rows.map = map;
-    rows.global_cols = map.global_rows();
+    rows.global_cols = (column_map ? *column_map : map).global_rows();
+    rows.column_map = column_map;
     rows.symmetry = symmetry;
     comm.agree([&] {
         if (map.ranks() != comm.size() || map.rank() != comm.rank()) {
@@ -316,32 +318,26 @@ CsrRows<T> rows_from_csr(const Comm& comm, const RowMap& map, Symmetry symmetry,
     return rows;
 }
 
+namespace {
+
 template <class T>
-CsrRows<T> rows_from_entries(const Comm& comm, std::int64_t global_rows, std::int64_t global_cols,
-                             Symmetry symmetry, std::vector<Entry<T>> entries,
-                             Partition partition) {
-    CsrRows<T> rows;
-    comm.agree([&] { rows.map = RowMap::by_rows(comm, global_rows, partition.weights); });
-    require_row_memory(comm, rows.map);
-    rows.global_cols = global_cols;
-    rows.symmetry = symmetry;
+void check_entries(const Comm& comm, const std::vector<Entry<T>>& entries, std::int64_t rows,
+                   std::int64_t cols) {
     comm.agree([&] {
         for (const Entry<T>& entry : entries) {
-            if (entry.row < 0 || entry.row >= global_rows) {
+            if (entry.row < 0 || entry.row >= rows) {
                 throw InputError("entries: " + place_of(entry.row, entry.column) +
-                                 ": the matrix has rows 0 .. " + std::to_string(global_rows - 1));
+                                 ": the matrix has rows 0 .. " + std::to_string(rows - 1));
             }
-            check_entry("entries", entry.row, entry.column, global_cols, entry.value);
+            check_entry("entries", entry.row, entry.column, cols, entry.value);
         }
     });
-    std::vector<std::int64_t> next = count_rows(comm, rows.map, entries);
-    if (partition.kind == Partition::by_nonzeros && comm.size() > 1) {
-        const RowMap balanced = RowMap::by_nonzeros(comm, rows.map, next, partition.weights);
-        if (!(balanced == rows.map)) {
-            rows.map = balanced;
-            next = count_rows(comm, rows.map, entries);
-        }
-    }
+}
+
+/// Sends the entries to the ranks of their rows, which get next[i] entries for row i.
+template <class T>
+void fill_from_entries(const Comm& comm, CsrRows<T>& rows, std::vector<std::int64_t> next,
+                       std::vector<Entry<T>>&& entries) {
     comm.agree([&] {
         resize_or_explain(rows.row_start, offsets_of(rows.map), "row offsets");
         std::partial_sum(next.begin(), next.end(), rows.row_start.begin() + 1);
@@ -365,20 +361,60 @@ CsrRows<T> rows_from_entries(const Comm& comm, std::int64_t global_rows, std::in
         });
     std::vector<Entry<T>>().swap(entries);
     comm.agree([&] { finish_rows(rows); });
+}
+
+}  // namespace
+
+template <class T>
+CsrRows<T> rows_from_entries(const Comm& comm, std::int64_t global_rows, std::int64_t global_cols,
+                             Symmetry symmetry, std::vector<Entry<T>> entries,
+                             Partition partition) {
+    CsrRows<T> rows;
+    comm.agree([&] { rows.map = RowMap::by_rows(comm, global_rows, partition.weights); });
+    require_row_memory(comm, rows.map);
+    rows.global_cols = global_cols;
+    rows.symmetry = symmetry;
+    check_entries(comm, entries, global_rows, global_cols);
+    std::vector<std::int64_t> next = count_rows(comm, rows.map, entries);
+    if (partition.kind == Partition::by_nonzeros && comm.size() > 1) {
+        const RowMap balanced = RowMap::by_nonzeros(comm, rows.map, next, partition.weights);
+        if (!(balanced == rows.map)) {
+            rows.map = balanced;
+            next = count_rows(comm, rows.map, entries);
+        }
+    }
+    fill_from_entries(comm, rows, std::move(next), std::move(entries));
     return rows;
 }
 
-#define QUIVER_INSTANTIATE(T)                                                                \
-    template CsrRows<T> rows_from_callback(const Comm&, std::int64_t, Symmetry,              \
-                                           const RowCallback<T>&, Partition, int);           \
-    template CsrRows<T> rows_from_csr(const Comm&, const RowMap&, Symmetry,                  \
-                                      std::span<const std::int32_t>,                         \
-                                      std::span<const std::int32_t>, std::span<const T>);    \
-    template CsrRows<T> rows_from_csr(const Comm&, const RowMap&, Symmetry,                  \
-                                      std::span<const std::int64_t>,                         \
-                                      std::span<const std::int64_t>, std::span<const T>);    \
-    template CsrRows<T> rows_from_entries(const Comm&, std::int64_t, std::int64_t, Symmetry, \
-                                          std::vector<Entry<T>>, Partition);
+template <class T>
+CsrRows<T> rows_from_entries(const Comm& comm, const RowMap& map, const RowMap& column_map,
+                             Symmetry symmetry, std::vector<Entry<T>> entries) {
+    CsrRows<T> rows;
+    rows.map = map;
+    rows.column_map = column_map;
+    rows.global_cols = column_map.global_rows();
+    rows.symmetry = symmetry;
+    require_row_memory(comm, map);
+    check_entries(comm, entries, map.global_rows(), rows.global_cols);
+    fill_from_entries(comm, rows, count_rows(comm, map, entries), std::move(entries));
+    return rows;
+}
+
+#define QUIVER_INSTANTIATE(T)                                                                  \
+    template CsrRows<T> rows_from_callback(const Comm&, std::int64_t, Symmetry,                \
+                                           const RowCallback<T>&, Partition, int,              \
+                                           std::optional<std::int64_t>);                       \
+    template CsrRows<T> rows_from_csr(                                                         \
+        const Comm&, const RowMap&, Symmetry, std::span<const std::int32_t>,                   \
+        std::span<const std::int32_t>, std::span<const T>, const std::optional<RowMap>&);      \
+    template CsrRows<T> rows_from_csr(                                                         \
+        const Comm&, const RowMap&, Symmetry, std::span<const std::int64_t>,                   \
+        std::span<const std::int64_t>, std::span<const T>, const std::optional<RowMap>&);      \
+    template CsrRows<T> rows_from_entries(const Comm&, std::int64_t, std::int64_t, Symmetry,   \
+                                          std::vector<Entry<T>>, Partition);                   \
+    template CsrRows<T> rows_from_entries(const Comm&, const RowMap&, const RowMap&, Symmetry, \
+                                          std::vector<Entry<T>>);
 QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
 #undef QUIVER_INSTANTIATE
 

@@ -13,8 +13,9 @@ namespace {
 /// Distinct columns of other ranks, ascending. Memory: about twice the result.
 template <class T>
 std::vector<std::int64_t> remote_columns(const CsrRows<T>& rows) {
-    const std::int64_t first = rows.map.first_row();
-    const std::int64_t last = first + rows.map.local_rows();
+    const RowMap columns = rows.domain_map();
+    const std::int64_t first = columns.first_row();
+    const std::int64_t last = first + columns.local_rows();
     std::vector<std::int64_t> remote;
     const auto compact = [&] {
         std::sort(remote.begin(), remote.end());
@@ -39,8 +40,9 @@ std::vector<std::int64_t> remote_columns(const CsrRows<T>& rows) {
 template <class T>
 RowSplit split_rows(const CsrRows<T>& rows, bool in_stages) {
     RowSplit split;
-    const std::int64_t first = rows.map.first_row();
-    const std::int64_t last = first + rows.map.local_rows();
+    const RowMap columns = rows.domain_map();
+    const std::int64_t first = columns.first_row();
+    const std::int64_t last = first + columns.local_rows();
     std::vector<std::int64_t> boundary;
     for (std::int64_t i = 0; i < rows.map.local_rows(); ++i) {
         const auto begin = rows.column.begin() + rows.row_start[static_cast<std::size_t>(i)];
@@ -74,16 +76,17 @@ NeededRows needed_rows(const CsrRows<T>& rows, const RowSplit& split) {
         needed.rows = needed.ascending;
         return needed;
     }
+    const RowMap columns = rows.domain_map();
+    const std::int64_t first = columns.first_row();
+    const std::int64_t last = first + columns.local_rows();
     // The next free position of each rank.
-    std::vector<std::int64_t> next(static_cast<std::size_t>(rows.map.ranks()));
+    std::vector<std::int64_t> next(static_cast<std::size_t>(columns.ranks()));
     for (std::size_t i = count; i-- > 0;) {
-        next[static_cast<std::size_t>(rows.map.owner(needed.ascending[i]))] =
+        next[static_cast<std::size_t>(columns.owner(needed.ascending[i]))] =
             static_cast<std::int64_t>(i);
     }
     needed.rows.resize(count);
     needed.place.assign(count, -1);
-    const std::int64_t first = rows.map.first_row();
-    const std::int64_t last = first + rows.map.local_rows();
     auto row = split.order.begin() + split.interior;
     std::uint8_t stage = 0;
     for (const std::int64_t many :
@@ -99,7 +102,7 @@ NeededRows needed_rows(const CsrRows<T>& rows, const RowSplit& split) {
                     std::lower_bound(needed.ascending.begin(), needed.ascending.end(), column) -
                     needed.ascending.begin());
                 if (needed.place[i] < 0) {
-                    std::int64_t& place = next[static_cast<std::size_t>(rows.map.owner(column))];
+                    std::int64_t& place = next[static_cast<std::size_t>(columns.owner(column))];
                     needed.rows[static_cast<std::size_t>(place)] = column;
                     needed.stage[static_cast<std::size_t>(place)] = stage;
                     needed.place[i] = place++;

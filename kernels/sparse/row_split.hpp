@@ -19,7 +19,7 @@ struct RowSplit {
     int stages = 1;
 };
 
-/// `in_stages`: true if the halo can arrive in stages.
+/// `in_stages`: true if the halo can arrive in stages. Throws as CsrRows::domain_map().
 template <class T>
 RowSplit split_rows(const CsrRows<T>& rows, bool in_stages);
 

@@ -14,14 +14,15 @@
 #include "blockvec/config.hpp"
 #include "blockvec/error.hpp"
 #include "blockvec/scalar_list.hpp"
-#include "blockvec/shape.hpp"
 #include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/operation.hpp"
 #include "kernels/sparse/assemble.hpp"
+#include "kernels/sparse/gathered_rows.hpp"
 #include "kernels/sparse/halo.hpp"
 #include "kernels/sparse/matrix_arrays.hpp"
 #include "kernels/sparse/product_arrays.hpp"
 #include "kernels/sparse/row_split.hpp"
+#include "kernels/sparse/sparse_checks.hpp"
 #include "kernels/sparse/sparse_layout.hpp"
 
 namespace quiver {
@@ -41,7 +42,9 @@ const char* to_string(Symmetry symmetry) {
 
 template <class T>
 struct SparseMatrix<T>::Data {
-    RowMap map;
+    RowMap map;           // of the rows and of Y
+    RowMap domain;        // of the columns and of X
+    bool aligned = true;  // both are equal
     Symmetry symmetry = Symmetry::general;
     Place place = Place::host;
     std::int64_t nonzeros = 0;
@@ -75,66 +78,30 @@ struct SparseMatrix<T>::Data {
     /// Sets the rows of a part, their halo if they need one, and the memory for `pieces` rows.
     void set_rows(SpmmvArgs<T>& args, const SparseLayout::Part& rows, const T* received,
                   T* sums_of_pieces) const;
-    /// Memory for the sums of the pieces of a product.
-    struct PieceMemory {
-        PieceMemory(Context& ctx, const Data& data, int width);
+    /// Memory for the sums of the pieces of a product, and for a row of X if X has no rows.
+    struct ProductMemory {
+        ProductMemory(Context& ctx, const Data& data, int width);
         std::size_t bytes;
-        Scratch memory;
+        const T* row_of_x() const { return zeros ? zeros->template as<T>() : nullptr; }
+        Scratch pieces;
+        std::optional<Scratch> zeros;
     };
-    SpmmvArgs<T> arguments(BlockView<const T> x, BlockView<T> y,
-                           const ApplyOptions<T>& options) const;
+    SpmmvArgs<T> arguments(BlockView<const T> x, BlockView<T> y, const ApplyOptions<T>& options,
+                           const T* row_of_x) const;
 };
 
 namespace {
 
 template <class T>
-void require_offsets(const CsrRows<T>& rows) {
-    const auto local_rows = static_cast<std::size_t>(rows.map.local_rows());
-    if (rows.row_start.size() != local_rows + 1 || rows.row_start.front() != 0 ||
-        !std::is_sorted(rows.row_start.begin(), rows.row_start.end()) ||
-        rows.row_start.back() != rows.nonzeros() || rows.column.size() != rows.value.size()) {
-        throw ShapeError("sparse matrix: row offsets, columns and values do not match " +
-                         std::to_string(local_rows) + " rows");
-    }
-}
-
-template <class T>
-void check_rows(const Comm& comm, const CsrRows<T>& rows, int threads) {
-    const RowMap& map = rows.map;
-    const auto local_rows = static_cast<std::size_t>(map.local_rows());
-    if (map.ranks() != comm.size() || map.rank() != comm.rank()) {
-        throw ShapeError("sparse matrix: the row map is that of rank " +
-                         std::to_string(map.rank()) + " of " + std::to_string(map.ranks()) +
-                         ", but this is rank " + std::to_string(comm.rank()) + " of " +
-                         std::to_string(comm.size()));
-    }
-    require_offsets(rows);
-    bool fits = true;
-#pragma omp parallel for num_threads(threads) schedule(static) reduction(&& : fits)
-    for (std::size_t k = 0; k < rows.column.size(); ++k) {
-        fits = fits && rows.column[k] >= 0 && rows.column[k] < rows.global_cols;
-    }
-    for (std::size_t i = 0; i < local_rows && !fits; ++i) {
-        for (auto k = static_cast<std::size_t>(rows.row_start[i]);
-             k < static_cast<std::size_t>(rows.row_start[i + 1]); ++k) {
-            if (rows.column[k] < 0 || rows.column[k] >= rows.global_cols) {
-                throw InputError("sparse matrix: row " +
-                                 std::to_string(map.first_row() + static_cast<std::int64_t>(i)) +
-                                 " has column " + std::to_string(rows.column[k]) +
-                                 ", but the matrix has columns 0 .. " +
-                                 std::to_string(rows.global_cols - 1));
-            }
-        }
-    }
-}
-
-template <class T>
 SparseLayout layout_of(const CsrRows<T>& rows, Place place, const SparseFormat& wish,
                        const RowSplit& split, int threads = 1) {
-    return SparseLayout(
-        {wish, place, sizeof(T), is_complex_v<T>, threads}, rows.row_start, split.order,
-        split.interior, [&] { return EntryColumns(std::span<const std::int64_t>(rows.column)); },
-        rows.map.first_row(), split.stages);
+    SparseLayout::Columns columns;
+    // Tiles follow the diagonal, so that row i reads row i of X and its neighbours.
+    if (rows.domain_map() == rows.map) {
+        columns = [&] { return EntryColumns(std::span<const std::int64_t>(rows.column)); };
+    }
+    return SparseLayout({wish, place, sizeof(T), is_complex_v<T>, threads}, rows.row_start,
+                        split.order, split.interior, columns, rows.map.first_row(), split.stages);
 }
 
 template <class T, class Index>
@@ -162,7 +129,7 @@ void SparseMatrix<T>::Data::arrange(Context& ctx, const SparseLayout& layout) {
     count = layout.count;
     stored = layout.stored();
     matrix_entries = layout.matrix_entries();
-    wide = map.local_rows() + std::max(halo->size(), count.pieces) >
+    wide = std::max(map.local_rows(), domain.local_rows()) + std::max(halo->size(), count.pieces) >
            std::numeric_limits<std::int32_t>::max();
     start =
         make_array<std::int64_t>(ctx, static_cast<std::int64_t>(layout.start.size()),
@@ -183,8 +150,8 @@ template <class T>
 void SparseMatrix<T>::Data::upload(Context& ctx, CsrRows<T>&& rows, const NeededRows& needed,
                                    const SparseLayout& layout) {
     arrange(ctx, layout);
-    const std::int64_t own = map.local_rows();
-    const std::int64_t first = map.first_row();
+    const std::int64_t own = domain.local_rows();
+    const std::int64_t first = domain.first_row();
     // Within a row the order of the global columns is kept, for any number of ranks.
     const auto local_column = [&](std::size_t k) {
         const std::int64_t column = rows.column[k];
@@ -220,7 +187,7 @@ void SparseMatrix<T>::Data::convert_part(Context& ctx, const CsrArrays<T, Index>
         for (std::size_t s = 0; s < slots; ++s) {
             const SparseLayout::Range of = range[static_cast<std::ptrdiff_t>(s)];
             for (std::int64_t piece = of.first; piece < of.first + of.count; ++piece) {
-                columns.push_back(static_cast<To>(map.local_rows() + piece));
+                columns.push_back(static_cast<To>(domain.local_rows() + piece));
             }
         }
         const std::vector<T> ones(columns.size(), T(1));
@@ -262,7 +229,8 @@ void SparseMatrix<T>::Data::convert(Context& ctx, const CsrArrays<T, Index>& csr
             return EntryColumns(std::span<const Index>(columns));
         };
         const SparseLayout layout({wish, place, sizeof(T), is_complex_v<T>, ctx.threads()},
-                                  row_start, {}, map.local_rows(), columns_on_host);
+                                  row_start, {}, map.local_rows(),
+                                  aligned ? SparseLayout::Columns(columns_on_host) : nullptr);
         arrange(ctx, layout);
         const auto entries = [&]<class To>(To /*width*/) {
             // The kernels read entry 0 in place of entries that do not exist.
@@ -282,9 +250,12 @@ void SparseMatrix<T>::Data::convert(Context& ctx, const CsrArrays<T, Index>& csr
 }
 
 template <class T>
-SparseMatrix<T>::SparseMatrix(Context& ctx, const RowMap& map, Symmetry symmetry)
-    : data_(std::make_unique<Data>()) {
-    data_->map = map;
+SparseMatrix<T>::SparseMatrix(Context& ctx, const RowMap& range, const RowMap& domain,
+                              Symmetry symmetry)
+    : data_(std::make_shared<Data>()) {
+    data_->map = range;
+    data_->domain = domain;
+    data_->aligned = range == domain;
     data_->symmetry = symmetry;
     data_->place = ctx.place();
     if constexpr (config::have_cuda) {
@@ -296,13 +267,9 @@ SparseMatrix<T>::SparseMatrix(Context& ctx, const RowMap& map, Symmetry symmetry
 
 template <class T>
 SparseMatrix<T>::SparseMatrix(Context& ctx, CsrRows<T> rows, const SparseFormat& format)
-    : SparseMatrix(ctx, rows.map, rows.symmetry) {
+    : SparseMatrix(ctx, rows.map, rows.domain_map(), rows.symmetry) {
     Data& data = *data_;
     const Comm& comm = ctx.comm();
-    if (rows.global_cols != rows.map.global_rows()) {
-        throw ShapeError("sparse matrix: " + std::to_string(rows.map.global_rows()) + " rows and " +
-                         std::to_string(rows.global_cols) + " columns; it must be square");
-    }
     const bool in_stages = Halo<T>::comes_in_stages(ctx);
     RowSplit split;
     NeededRows needed;
@@ -314,7 +281,8 @@ SparseMatrix<T>::SparseMatrix(Context& ctx, CsrRows<T> rows, const SparseFormat&
     });
     data.nonzeros = rows.nonzeros();
     data.global_nonzeros = comm.sum(data.nonzeros);
-    data.halo = std::make_unique<Halo<T>>(ctx, data.map, needed.rows, needed.stage, split.stages);
+    data.halo =
+        std::make_unique<Halo<T>>(ctx, data.domain, needed.rows, needed.stage, split.stages);
     comm.agree([&] {
         const SparseLayout layout = layout_of(rows, data.place, format, split, ctx.threads());
         data.upload(ctx, std::move(rows), needed, layout);
@@ -332,6 +300,7 @@ SparseMatrix<T> SparseMatrix<T>::from_csr(Context& ctx, const RowMap& map, Symme
     if constexpr (config::have_cuda) {
         if (csr.place == Place::device && ctx.comm().size() == 1 && map.ranks() == 1) {
             check_format(format);
+            const RowMap& domain = csr.column_map ? *csr.column_map : map;
             std::vector<std::int64_t> row_start =
                 in_host_memory<std::int64_t>(ctx, csr.place, csr.row_start);
             const std::int64_t first = row_start.empty() ? 0 : row_start.front();
@@ -343,11 +312,13 @@ SparseMatrix<T> SparseMatrix<T>::from_csr(Context& ctx, const RowMap& map, Symme
                 std::is_sorted(row_start.begin(), row_start.end()) &&
                 row_start.back() == std::ssize(csr.column) &&
                 csr.column.size() == csr.value.size() && !csr.column.empty() &&
-                cuda::csr_fits(ctx, on_device(csr), map.global_rows())) {
-                SparseMatrix matrix(ctx, map, symmetry);
+                domain.ranks() == 1 &&
+                (symmetry == Symmetry::general || domain.global_rows() == map.global_rows()) &&
+                cuda::csr_fits(ctx, on_device(csr), domain.global_rows())) {
+                SparseMatrix matrix(ctx, map, domain, symmetry);
                 Data& data = *matrix.data_;
                 data.nonzeros = data.global_nonzeros = row_start.back();
-                data.halo = std::make_unique<Halo<T>>(ctx, map, std::vector<std::int64_t>(),
+                data.halo = std::make_unique<Halo<T>>(ctx, domain, std::vector<std::int64_t>(),
                                                       std::vector<std::uint8_t>(), 1);
                 data.convert(ctx, csr, row_start, format);
                 return matrix;
@@ -357,16 +328,20 @@ SparseMatrix<T> SparseMatrix<T>::from_csr(Context& ctx, const RowMap& map, Symme
     if (csr.place == Place::host) {
         return SparseMatrix(ctx,
                             rows_from_csr<T, Index>(ctx.comm(), map, symmetry, csr.row_start,
-                                                    csr.column, csr.value),
+                                                    csr.column, csr.value, csr.column_map),
                             format);
     }
     const auto row_start = in_host_memory<Index>(ctx, csr.place, csr.row_start);
     const auto column = in_host_memory<Index>(ctx, csr.place, csr.column);
     const auto value = in_host_memory<T>(ctx, csr.place, csr.value);
-    return SparseMatrix(
-        ctx, rows_from_csr<T, Index>(ctx.comm(), map, symmetry, row_start, column, value), format);
+    return SparseMatrix(ctx,
+                        rows_from_csr<T, Index>(ctx.comm(), map, symmetry, row_start, column, value,
+                                                csr.column_map),
+                        format);
 }
 
+template <class T>
+SparseMatrix<T>::SparseMatrix(std::shared_ptr<Data> data) : data_(std::move(data)) {}
 template <class T>
 SparseMatrix<T>::SparseMatrix(SparseMatrix&&) noexcept = default;
 template <class T>
@@ -384,7 +359,26 @@ auto SparseMatrix<T>::data() const -> Data& {
 
 template <class T>
 const RowMap& SparseMatrix<T>::row_map() const {
+    const Data& data = this->data();
+    if (!data.aligned) {
+        const std::int64_t rows = data.map.global_rows();
+        const std::int64_t columns = data.domain.global_rows();
+        throw ShapeError("sparse matrix: " + std::to_string(rows) + " rows and " +
+                         std::to_string(columns) +
+                         (rows == columns ? " columns, which the ranks share differently"
+                                          : " columns; the matrix must be square") +
+                         ". Solvers and shifts need one distribution of X and Y; products of other "
+                         "matrices use range_map() and domain_map()");
+    }
+    return data.map;
+}
+template <class T>
+const RowMap& SparseMatrix<T>::range_map() const {
     return data().map;
+}
+template <class T>
+const RowMap& SparseMatrix<T>::domain_map() const {
+    return data().domain;
 }
 template <class T>
 std::int64_t SparseMatrix<T>::global_nonzeros() const {
@@ -448,7 +442,7 @@ void SparseMatrix<T>::for_each_entry(
     const auto list = indices(data.list), column = indices(data.column);
     const auto value = elements<T, T>(ctx, data.place, data.value);
     const std::int64_t own = data.map.local_rows();
-    const std::int64_t columns = own + data.halo->size();
+    const std::int64_t columns = data.domain.local_rows() + data.halo->size();
     for (const SparseLayout::Part& part : data.part) {
         if (part.kind == SparseLayout::Kind::sums) {
             continue;
@@ -476,7 +470,7 @@ void SparseMatrix<T>::for_each_entry(
 
 template <class T>
 CsrRows<T> SparseMatrix<T>::diagonal_block(Context& ctx) const {
-    const RowMap& map = data().map;
+    const RowMap& map = row_map();
     const std::int64_t own = map.local_rows();
     CsrRows<T> rows{map, map.global_rows(), data().symmetry, {}, {}, {}};
     rows.row_start.assign(static_cast<std::size_t>(own) + 1, 0);
@@ -498,6 +492,17 @@ CsrRows<T> SparseMatrix<T>::diagonal_block(Context& ctx) const {
     });
     require_sound_index(std::equal(next.begin(), next.end(), rows.row_start.begin() + 1));
     return rows;
+}
+
+template <class T>
+SparseMatrix<T> SparseMatrix<T>::adjoint(Context& ctx, const SparseFormat& format) {
+    const Data& data = this->data();
+    const bool is_hermitian = data.symmetry == Symmetry::hermitian ||
+                              (data.symmetry == Symmetry::symmetric && !is_complex_v<T>);
+    if (is_hermitian && data.aligned) {
+        return SparseMatrix(data_);
+    }
+    return SparseMatrix(ctx, adjoint_rows(ctx, *this), format);
 }
 
 template <class T>
@@ -546,36 +551,43 @@ void SparseMatrix<T>::Data::set_rows(SpmmvArgs<T>& args, const SparseLayout::Par
                  std::countr_zero(static_cast<unsigned>(rows.run))};
     args.tile = tile;
     const std::int64_t far = args.halo == nullptr ? 0 : sums ? count.pieces : halo->size();
-    args.columns = index_checks.expired() ? 0 : map.local_rows() + far;
+    args.columns = index_checks.expired() ? 0 : domain.local_rows() + far;
     args.start = start.template as<std::int64_t>() + rows.first_chunk;
     args.full = full.bytes() == 0 ? nullptr : full.template as<std::int32_t>() + rows.first_chunk;
 }
 
 template <class T>
-SparseMatrix<T>::Data::PieceMemory::PieceMemory(Context& ctx, const Data& data, int width)
+SparseMatrix<T>::Data::ProductMemory::ProductMemory(Context& ctx, const Data& data, int width)
     : bytes(static_cast<std::size_t>(data.count.pieces) * static_cast<std::size_t>(width) *
             sizeof(T)),
-      memory(ctx.scratch(memory_kind(data.place), bytes)) {
+      pieces(ctx.scratch(memory_kind(data.place), bytes)) {
+    if (data.place == Place::device && data.domain.local_rows() == 0) {
+        const std::size_t row = static_cast<std::size_t>(width) * sizeof(T);
+        zeros.emplace(ctx.memory(), memory_kind(data.place), row);
+        device::set_zero(zeros->template as<void>(), row, ctx.stream());
+    }
     if (bytes > 0 && !data.index_checks.expired()) {
         // The sums must not read other data in place of a piece that a wrong index left unwritten.
-        device::set_zero(memory.as<void>(), bytes, ctx.stream());
+        device::set_zero(pieces.as<void>(), bytes, ctx.stream());
     }
 }
 
 template <class T>
 SpmmvArgs<T> SparseMatrix<T>::Data::arguments(BlockView<const T> x, BlockView<T> y,
-                                              const ApplyOptions<T>& options) const {
+                                              const ApplyOptions<T>& options,
+                                              const T* row_of_x) const {
     SpmmvArgs<T> args{};
     args.stored = stored;
     args.width = x.cols;
-    args.own = map.local_rows();
+    args.x_rows = domain.local_rows();
+    args.y_rows = map.local_rows();
     args.column32 = wide ? nullptr : column.template as<std::int32_t>();
     args.column64 = wide ? column.template as<std::int64_t>() : nullptr;
     args.value = value.template as<T>();
     args.alpha = options.alpha;
     args.beta = options.beta;
     args.shift = options.shift.size() == 1 ? options.shift[0] : T(0);
-    args.x = x.data;
+    args.x = row_of_x != nullptr ? row_of_x : x.data;
     args.ldx = x.ld;
     args.y = y.data;
     args.ldy = y.ld;
@@ -583,39 +595,6 @@ SpmmvArgs<T> SparseMatrix<T>::Data::arguments(BlockView<const T> x, BlockView<T>
 }
 
 namespace {
-
-template <class T>
-void check_arguments(const Context& ctx, Place place, const RowMap& map, BlockView<const T> x,
-                     BlockView<T> y, const ApplyOptions<T>& options) {
-    constexpr const char* name = operations::spmmv.name;
-    require_valid(x, name, "X");
-    require_valid(y, name, "Y");
-    const auto both = [&] { return "X: " + describe(x) + "; Y: " + describe(y); };
-    require_shape(ctx.place() == place && x.place == place && y.place == place, name,
-                  "Context, matrix and blocks must be in one place", [&] {
-                      return std::string("Context: ") + to_string(ctx.place()) +
-                             "; matrix: " + to_string(place) + "; " + both();
-                  });
-    require_shape(
-        ctx.comm().size() == map.ranks() && ctx.comm().rank() == map.rank(), name,
-        "the Context must have the ranks of the matrix",
-        [&] { return std::to_string(ctx.comm().size()) + " and " + std::to_string(map.ranks()); });
-    require_shape(x.rows == map.local_rows() && y.rows == map.local_rows(), name,
-                  "X and Y must have this rank's rows of the matrix",
-                  [&] { return std::to_string(map.local_rows()) + " rows; " + both(); });
-    require_shape(x.cols == y.cols, name, "X and Y must have the same width", both);
-    require_shape(!overlap(x, y), name, "X and Y must not overlap", both);
-    const auto width = static_cast<std::size_t>(x.cols);
-    require_shape(options.shift.size() <= 1 || options.shift.size() == width, name,
-                  "there must be no shift, one, or one per column",
-                  [&] { return std::to_string(options.shift.size()) + " shifts; " + both(); });
-    const auto fits = [&](std::size_t size) { return size == 0 || size == width; };
-    require_shape(fits(options.dot_yy.size()) && fits(options.dot_xy.size()), name,
-                  "there must be one dot per column", [&] {
-                      return std::to_string(options.dot_yy.size()) + " and " +
-                             std::to_string(options.dot_xy.size()) + " dots; " + both();
-                  });
-}
 
 template <class Kernel, class T>
 void multiply(const Kernel& kernel, const SpmmvArgs<T>& args, bool beside_others) {
@@ -639,7 +618,7 @@ void SparseMatrix<T>::prepare(Context& ctx, std::span<const int> widths, bool do
         }
         const Data& data = this->data();
         T nowhere{};
-        SpmmvArgs<T> args = data.arguments(BlockView<const T>(), BlockView<T>(), {});
+        SpmmvArgs<T> args = data.arguments(BlockView<const T>(), BlockView<T>(), {}, nullptr);
         for (const SparseLayout::Part& rows : data.part) {
             data.set_rows(args, rows, &nowhere, &nowhere);
             if (args.rows > 0) {
@@ -665,13 +644,13 @@ template <class T>
 void SparseMatrix<T>::product(Context& ctx, BlockView<const T> x, BlockView<T> y,
                               const ApplyOptions<T>& options, SpmmvSums* sums) {
     Data& data = this->data();
-    check_arguments(ctx, data.place, data.map, x, y, options);
+    check_arguments(ctx, data.place, data.map, data.domain, x, y, options);
     if (x.cols == 0) {
         return;
     }
     const ProductArrays<T> small(ctx, x.cols, data.part.size(), options);
-    const typename Data::PieceMemory pieces(ctx, data, x.cols);
-    SpmmvArgs<T> args = data.arguments(x, y, options);
+    const typename Data::ProductMemory memory(ctx, data, x.cols);
+    SpmmvArgs<T> args = data.arguments(x, y, options, memory.row_of_x());
     args.shifts = small.shifts();
     args.sums = sums;
     dispatch<operations::spmmv, T>(ctx, [&](const auto& kernel) {
@@ -684,7 +663,7 @@ void SparseMatrix<T>::product(Context& ctx, BlockView<const T> x, BlockView<T> y
             for (; arrived < rows.stage; ++arrived) {
                 received = data.halo->arrive(ctx, arrived);
             }
-            data.set_rows(args, rows, received, pieces.memory.template as<T>());
+            data.set_rows(args, rows, received, memory.pieces.template as<T>());
             small.set_dots(args, p);
             multiply(kernel, args, arrived == 0 && data.halo->takes_multiprocessors());
         }
@@ -697,20 +676,20 @@ void SparseMatrix<T>::repeat(Context& ctx, BlockView<const T> x, BlockView<T> y,
                              const ApplyOptions<T>& options, SpmmvSums* sums) {
     const Data& data = this->data();
     ApplyOptions<T> silent = options;
-    silent.dot_yy = silent.dot_xy = {};
-    check_arguments(ctx, data.place, data.map, x, y, silent);
+    silent.dot_yy = silent.dot_xy = silent.dot_xx = {};
+    check_arguments(ctx, data.place, data.map, data.domain, x, y, silent);
     if (x.cols == 0) {
         return;
     }
     const ProductArrays<T> small(ctx, x.cols, data.part.size(), silent);
-    const typename Data::PieceMemory pieces(ctx, data, x.cols);
-    SpmmvArgs<T> args = data.arguments(x, y, silent);
+    const typename Data::ProductMemory memory(ctx, data, x.cols);
+    SpmmvArgs<T> args = data.arguments(x, y, silent, memory.row_of_x());
     args.shifts = small.shifts();
     args.sums = sums;
     dispatch<operations::spmmv, T>(ctx, [&](const auto& kernel) {
         const Ledger::Entry entry = kernel.enter(cost(args, data.nonzeros));
         for (const SparseLayout::Part& rows : data.part) {
-            data.set_rows(args, rows, data.halo->received(), pieces.memory.template as<T>());
+            data.set_rows(args, rows, data.halo->received(), memory.pieces.template as<T>());
             multiply(kernel, args, false);
         }
     });
