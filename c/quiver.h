@@ -124,7 +124,7 @@ QUIVER_API quiver_status quiver_context_synchronize(quiver_context* context);
 
 // ---- Operators ----------------------------------------------------------------------------------
 
-/// A square matrix in compressed sparse rows. Row i has the entries row_start[i] to
+/// A matrix in compressed sparse rows. Row i has the entries row_start[i] to
 /// row_start[i + 1] - 1, in any order. A symmetric matrix has both triangles. Entries with equal
 /// row and column are added.
 typedef struct quiver_csr {
@@ -144,12 +144,22 @@ typedef struct quiver_csr {
     const void* row_start;
     const void* column;
     const void* value;
+    /// 0 (on all ranks): the matrix is square. Otherwise its number of columns or, with a
+    /// communicator, the number of rows of X that this rank has; the ranks hold consecutive rows of
+    /// X in rank order. Solvers and preconditioners take square matrices with cols = 0 or rows.
+    int64_t cols;
 } quiver_csr;
 
 /// *a <- a copy of the matrix, in the context's place. Errors: SHAPE, INPUT (decreasing offsets, a
 /// column out of range), MEMORY.
 QUIVER_API quiver_status quiver_matrix_create(quiver_context* context, const quiver_csr* csr,
                                               quiver_operator** a);
+
+/// *adjoint <- A^H of a matrix A, as a matrix with memory of its own, in which each entry was sent
+/// to the rank of its column. Products with A^H then cost what products with A cost. Errors: INPUT
+/// (A is no matrix), MEMORY.
+QUIVER_API quiver_status quiver_adjoint_create(quiver_context* context, const quiver_operator* a,
+                                               quiver_operator** adjoint);
 
 /// A function of the caller that computes Y = A X. X and Y are in the context's place and have
 /// equal shape and any width; their ld may exceed cols. On a GPU the function enqueues its work on
@@ -398,8 +408,8 @@ QUIVER_API quiver_status quiver_tsmm(quiver_context* context, quiver_scalar alph
                                      const quiver_block* x, const quiver_block* c,
                                      quiver_scalar beta, const quiver_block* y);
 
-/// Y = alpha A X + beta Y for any operator A. X, Y: rows x n in the context's place, without
-/// overlap. beta = 0 overwrites Y. Errors: SHAPE, OTHER.
+/// Y = alpha A X + beta Y for any operator A. Y: rows x n, X: rows x n, or cols x n if the matrix has
+/// cols, in the context's place, without overlap. beta = 0 overwrites Y. Errors: SHAPE, OTHER.
 QUIVER_API quiver_status quiver_spmm(quiver_context* context, const quiver_operator* a,
                                      quiver_scalar alpha, const quiver_block* x, quiver_scalar beta,
                                      const quiver_block* y);

@@ -42,9 +42,12 @@ const char* to_string(Symmetry symmetry) {
 
 template <class T>
 struct SparseMatrix<T>::Data {
-    RowMap map;           // of the rows and of Y
-    RowMap domain;        // of the columns and of X
-    bool aligned = true;  // both are equal
+    RowMap map;  // of the rows and of Y
+    struct Domain {
+        RowMap map;           // of the columns and of X
+        bool aligned = true;  // both maps are equal
+    };
+    Domain domain;
     Symmetry symmetry = Symmetry::general;
     Place place = Place::host;
     std::int64_t nonzeros = 0;
@@ -129,8 +132,9 @@ void SparseMatrix<T>::Data::arrange(Context& ctx, const SparseLayout& layout) {
     count = layout.count;
     stored = layout.stored();
     matrix_entries = layout.matrix_entries();
-    wide = std::max(map.local_rows(), domain.local_rows()) + std::max(halo->size(), count.pieces) >
-           std::numeric_limits<std::int32_t>::max();
+    wide =
+        std::max(map.local_rows(), domain.map.local_rows()) + std::max(halo->size(), count.pieces) >
+        std::numeric_limits<std::int32_t>::max();
     start =
         make_array<std::int64_t>(ctx, static_cast<std::int64_t>(layout.start.size()),
                                  "chunk offsets", [&](std::size_t i) { return layout.start[i]; });
@@ -150,8 +154,8 @@ template <class T>
 void SparseMatrix<T>::Data::upload(Context& ctx, CsrRows<T>&& rows, const NeededRows& needed,
                                    const SparseLayout& layout) {
     arrange(ctx, layout);
-    const std::int64_t own = domain.local_rows();
-    const std::int64_t first = domain.first_row();
+    const std::int64_t own = domain.map.local_rows();
+    const std::int64_t first = domain.map.first_row();
     // Within a row the order of the global columns is kept, for any number of ranks.
     const auto local_column = [&](std::size_t k) {
         const std::int64_t column = rows.column[k];
@@ -187,7 +191,7 @@ void SparseMatrix<T>::Data::convert_part(Context& ctx, const CsrArrays<T, Index>
         for (std::size_t s = 0; s < slots; ++s) {
             const SparseLayout::Range of = range[static_cast<std::ptrdiff_t>(s)];
             for (std::int64_t piece = of.first; piece < of.first + of.count; ++piece) {
-                columns.push_back(static_cast<To>(domain.local_rows() + piece));
+                columns.push_back(static_cast<To>(domain.map.local_rows() + piece));
             }
         }
         const std::vector<T> ones(columns.size(), T(1));
@@ -228,9 +232,9 @@ void SparseMatrix<T>::Data::convert(Context& ctx, const CsrArrays<T, Index>& csr
             columns = in_host_memory<Index>(ctx, csr.place, csr.column);
             return EntryColumns(std::span<const Index>(columns));
         };
-        const SparseLayout layout({wish, place, sizeof(T), is_complex_v<T>, ctx.threads()},
-                                  row_start, {}, map.local_rows(),
-                                  aligned ? SparseLayout::Columns(columns_on_host) : nullptr);
+        const SparseLayout layout(
+            {wish, place, sizeof(T), is_complex_v<T>, ctx.threads()}, row_start, {},
+            map.local_rows(), domain.aligned ? SparseLayout::Columns(columns_on_host) : nullptr);
         arrange(ctx, layout);
         const auto entries = [&]<class To>(To /*width*/) {
             // The kernels read entry 0 in place of entries that do not exist.
@@ -254,8 +258,7 @@ SparseMatrix<T>::SparseMatrix(Context& ctx, const RowMap& range, const RowMap& d
                               Symmetry symmetry)
     : data_(std::make_shared<Data>()) {
     data_->map = range;
-    data_->domain = domain;
-    data_->aligned = range == domain;
+    data_->domain = {domain, range == domain};
     data_->symmetry = symmetry;
     data_->place = ctx.place();
     if constexpr (config::have_cuda) {
@@ -282,7 +285,7 @@ SparseMatrix<T>::SparseMatrix(Context& ctx, CsrRows<T> rows, const SparseFormat&
     data.nonzeros = rows.nonzeros();
     data.global_nonzeros = comm.sum(data.nonzeros);
     data.halo =
-        std::make_unique<Halo<T>>(ctx, data.domain, needed.rows, needed.stage, split.stages);
+        std::make_unique<Halo<T>>(ctx, data.domain.map, needed.rows, needed.stage, split.stages);
     comm.agree([&] {
         const SparseLayout layout = layout_of(rows, data.place, format, split, ctx.threads());
         data.upload(ctx, std::move(rows), needed, layout);
@@ -360,9 +363,9 @@ auto SparseMatrix<T>::data() const -> Data& {
 template <class T>
 const RowMap& SparseMatrix<T>::row_map() const {
     const Data& data = this->data();
-    if (!data.aligned) {
+    if (!data.domain.aligned) {
         const std::int64_t rows = data.map.global_rows();
-        const std::int64_t columns = data.domain.global_rows();
+        const std::int64_t columns = data.domain.map.global_rows();
         throw ShapeError("sparse matrix: " + std::to_string(rows) + " rows and " +
                          std::to_string(columns) +
                          (rows == columns ? " columns, which the ranks share differently"
@@ -378,7 +381,7 @@ const RowMap& SparseMatrix<T>::range_map() const {
 }
 template <class T>
 const RowMap& SparseMatrix<T>::domain_map() const {
-    return data().domain;
+    return data().domain.map;
 }
 template <class T>
 std::int64_t SparseMatrix<T>::global_nonzeros() const {
@@ -442,7 +445,7 @@ void SparseMatrix<T>::for_each_entry(
     const auto list = indices(data.list), column = indices(data.column);
     const auto value = elements<T, T>(ctx, data.place, data.value);
     const std::int64_t own = data.map.local_rows();
-    const std::int64_t columns = data.domain.local_rows() + data.halo->size();
+    const std::int64_t columns = data.domain.map.local_rows() + data.halo->size();
     for (const SparseLayout::Part& part : data.part) {
         if (part.kind == SparseLayout::Kind::sums) {
             continue;
@@ -499,7 +502,7 @@ SparseMatrix<T> SparseMatrix<T>::adjoint(Context& ctx, const SparseFormat& forma
     const Data& data = this->data();
     const bool is_hermitian = data.symmetry == Symmetry::hermitian ||
                               (data.symmetry == Symmetry::symmetric && !is_complex_v<T>);
-    if (is_hermitian && data.aligned) {
+    if (is_hermitian && data.domain.aligned) {
         return SparseMatrix(data_);
     }
     return SparseMatrix(ctx, adjoint_rows(ctx, *this), format);
@@ -551,7 +554,7 @@ void SparseMatrix<T>::Data::set_rows(SpmmvArgs<T>& args, const SparseLayout::Par
                  std::countr_zero(static_cast<unsigned>(rows.run))};
     args.tile = tile;
     const std::int64_t far = args.halo == nullptr ? 0 : sums ? count.pieces : halo->size();
-    args.columns = index_checks.expired() ? 0 : domain.local_rows() + far;
+    args.columns = index_checks.expired() ? 0 : domain.map.local_rows() + far;
     args.start = start.template as<std::int64_t>() + rows.first_chunk;
     args.full = full.bytes() == 0 ? nullptr : full.template as<std::int32_t>() + rows.first_chunk;
 }
@@ -561,7 +564,7 @@ SparseMatrix<T>::Data::ProductMemory::ProductMemory(Context& ctx, const Data& da
     : bytes(static_cast<std::size_t>(data.count.pieces) * static_cast<std::size_t>(width) *
             sizeof(T)),
       pieces(ctx.scratch(memory_kind(data.place), bytes)) {
-    if (data.place == Place::device && data.domain.local_rows() == 0) {
+    if (data.place == Place::device && data.domain.map.local_rows() == 0) {
         const std::size_t row = static_cast<std::size_t>(width) * sizeof(T);
         zeros.emplace(ctx.memory(), memory_kind(data.place), row);
         device::set_zero(zeros->template as<void>(), row, ctx.stream());
@@ -579,7 +582,7 @@ SpmmvArgs<T> SparseMatrix<T>::Data::arguments(BlockView<const T> x, BlockView<T>
     SpmmvArgs<T> args{};
     args.stored = stored;
     args.width = x.cols;
-    args.x_rows = domain.local_rows();
+    args.x_rows = domain.map.local_rows();
     args.y_rows = map.local_rows();
     args.column32 = wide ? nullptr : column.template as<std::int32_t>();
     args.column64 = wide ? column.template as<std::int64_t>() : nullptr;
@@ -644,7 +647,7 @@ template <class T>
 void SparseMatrix<T>::product(Context& ctx, BlockView<const T> x, BlockView<T> y,
                               const ApplyOptions<T>& options, SpmmvSums* sums) {
     Data& data = this->data();
-    check_arguments(ctx, data.place, data.map, data.domain, x, y, options);
+    check_arguments(ctx, data.place, data.map, data.domain.map, x, y, options);
     if (x.cols == 0) {
         return;
     }
@@ -677,7 +680,7 @@ void SparseMatrix<T>::repeat(Context& ctx, BlockView<const T> x, BlockView<T> y,
     const Data& data = this->data();
     ApplyOptions<T> silent = options;
     silent.dot_yy = silent.dot_xy = silent.dot_xx = {};
-    check_arguments(ctx, data.place, data.map, data.domain, x, y, silent);
+    check_arguments(ctx, data.place, data.map, data.domain.map, x, y, silent);
     if (x.cols == 0) {
         return;
     }

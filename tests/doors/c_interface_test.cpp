@@ -144,58 +144,92 @@ quiver_eigen_options eigen_options(int k) {
     return options;
 }
 
-/// Checks a product with A = tridiag(1, i + 1, 1) from CSR arrays with the given index width and
-/// base. The columns of a row are in descending order.
+/// Checks Y = 2 A X + 3 Y and Y = 2 A^H X + 3 Y for a rows x cols matrix of small integers, from
+/// CSR arrays with the given index width and base. The columns of a row are in descending order.
 template <class T, class Index>
-void check_product(CInterface& test, quiver_type type, Index base) {
-    const int n = 23;
-    const RowMap map = RowMap::by_rows(test.cpp.comm(), n);
+void check_products(CInterface& test, quiver_type type, Index base, std::int64_t rows,
+                    std::int64_t cols) {
+    const RowMap range = RowMap::by_rows(test.cpp.comm(), rows);
+    const RowMap domain = RowMap::by_rows(test.cpp.comm(), cols);
+    const auto small = [](std::int64_t number) {
+        const auto real = static_cast<float>(number % 5 - 2);
+        if constexpr (is_complex_v<T>) {
+            return T(real, static_cast<float>(number % 3 - 1));
+        } else {
+            return T(real);
+        }
+    };
+    const auto entry = [&](std::int64_t i, std::int64_t j) {
+        return (i + 2 * j) % 3 == 0 ? small(i + 4 * j) : T(0);
+    };
     std::vector<Index> start{base}, column;
-    std::vector<T> value, x, y;
-    for (auto i = map.first_row(); i < map.first_row() + map.local_rows(); ++i) {
-        T sum(0);
-        for (std::int64_t k = std::min<std::int64_t>(n - 1, i + 1);
-             k >= std::max<std::int64_t>(0, i - 1); --k) {
-            column.push_back(static_cast<Index>(k) + base);
-            value.push_back(k == i ? T(static_cast<float>(i + 1)) : T(1));
-            sum += value.back() * T(static_cast<float>(k % 5));
+    std::vector<T> value;
+    for (auto i = range.first_row(); i < range.first_row() + range.local_rows(); ++i) {
+        for (std::int64_t j = cols - 1; j >= 0; --j) {
+            column.push_back(static_cast<Index>(j) + base);
+            value.push_back(entry(i, j));
         }
         start.push_back(static_cast<Index>(column.size()) + base);
-        x.push_back(T(static_cast<float>(i % 5)));
-        y.push_back(T(2) * sum + T(3));
     }
     const Placed<Index> start_there(test.cpp, start), column_there(test.cpp, column);
-    const Placed<T> value_there(test.cpp, value), x_there(test.cpp, x),
-        y_there(test.cpp, std::vector<T>(x.size(), T(1)));
+    const Placed<T> value_there(test.cpp, value);
     quiver_csr csr;
     quiver_csr_init(&csr);
     csr.type = type;
     csr.index_bits = 8 * sizeof(Index);
     csr.index_base = static_cast<std::int32_t>(base);
     csr.place = CInterface::place();
-    csr.rows = map.local_rows();
+    csr.rows = range.local_rows();
+    csr.cols = rows == cols ? 0 : domain.local_rows();
     csr.row_start = start_there.data();
     csr.column = column_there.data();
     csr.value = value_there.data();
     const auto a = make<quiver_operator>(
         [&](quiver_operator** made) { return quiver_matrix_create(test.ctx(), &csr, made); });
-    const auto block = [&](T* data) {
-        return quiver_block_of(CInterface::place(), type, data, map.local_rows(), 1);
-    };
-    const quiver_block from = block(x_there.data()), to = block(y_there.data());
-    ASSERT_EQ(quiver_spmm(test.ctx(), a.get(), quiver_real(2), &from, quiver_real(3), &to),
-              QUIVER_OK)
-        << quiver_last_message();
-    EXPECT_EQ(y_there.read(test.cpp), y);
     EXPECT_EQ(column_there.read(test.cpp), column) << "the caller's arrays stay as they are";
+    const auto adjoint = make<quiver_operator>(
+        [&](quiver_operator** made) { return quiver_adjoint_create(test.ctx(), a.get(), made); });
+    const auto check = [&](const quiver_operator* op, const RowMap& to, const RowMap& from,
+                           const auto& entry_of) {
+        std::vector<T> x, expected;
+        for (auto j = from.first_row(); j < from.first_row() + from.local_rows(); ++j) {
+            x.push_back(small(j));
+        }
+        for (auto i = to.first_row(); i < to.first_row() + to.local_rows(); ++i) {
+            T sum(0);
+            for (std::int64_t j = 0; j < from.global_rows(); ++j) {
+                sum += entry_of(i, j) * small(j);
+            }
+            expected.push_back(T(2) * sum + T(3));
+        }
+        const Placed<T> x_there(test.cpp, x), y_there(test.cpp, std::vector<T>(expected.size(), 1));
+        const auto block = [&](const Placed<T>& there, const RowMap& map) {
+            return quiver_block_of(CInterface::place(), type, there.data(), map.local_rows(), 1);
+        };
+        const quiver_block x_block = block(x_there, from), y_block = block(y_there, to);
+        ASSERT_EQ(quiver_spmm(test.ctx(), op, quiver_real(2), &x_block, quiver_real(3), &y_block),
+                  QUIVER_OK)
+            << quiver_last_message();
+        EXPECT_EQ(y_there.read(test.cpp), expected);
+    };
+    check(a.get(), range, domain, entry);
+    check(adjoint.get(), domain, range,
+          [&](std::int64_t i, std::int64_t j) { return conjugate(entry(j, i)); });
+    if (rows != cols) {
+        quiver_eigen_result* result = nullptr;
+        EXPECT_EQ(quiver_eigensolve(test.ctx(), a.get(), nullptr, &result), QUIVER_ERROR_SHAPE);
+        EXPECT_NE(std::string(quiver_last_message()).find("must be square"), std::string::npos);
+    }
 }
 
 TEST_F(CInterface, TakesCsrArraysOfAllTypesIndexWidthsAndBases) {
     for (const int base : {0, 1}) {
-        check_product<float, std::int32_t>(*this, QUIVER_S, base);
-        check_product<double, std::int64_t>(*this, QUIVER_D, base);
-        check_product<std::complex<float>, std::int64_t>(*this, QUIVER_C, base);
-        check_product<std::complex<double>, std::int32_t>(*this, QUIVER_Z, base);
+        for (const auto& [rows, cols] : {std::pair{23, 23}, std::pair{13, 40}, std::pair{40, 13}}) {
+            check_products<float, std::int32_t>(*this, QUIVER_S, base, rows, cols);
+            check_products<double, std::int64_t>(*this, QUIVER_D, base, rows, cols);
+            check_products<std::complex<float>, std::int64_t>(*this, QUIVER_C, base, rows, cols);
+            check_products<std::complex<double>, std::int32_t>(*this, QUIVER_Z, base, rows, cols);
+        }
     }
 }
 
@@ -526,6 +560,8 @@ TEST_F(CInterface, NullPointersAreRefusedByName) {
         {"csr", [&] { return quiver_matrix_create(ctx(), nullptr, &op); }},
         {"a is", [&] { return quiver_matrix_create(ctx(), &csr, nullptr); }},
         {"csr.row_start", [&] { return quiver_matrix_create(ctx(), &csr, &op); }},
+        {"adjoint", [&] { return quiver_adjoint_create(ctx(), a.get(), nullptr); }},
+        {"A is", [&] { return quiver_adjoint_create(ctx(), nullptr, &op); }},
         {"function",
          [&] { return quiver_operator_create(ctx(), QUIVER_D, 1, nullptr, nullptr, &op); }},
         {"name",

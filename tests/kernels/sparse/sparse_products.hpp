@@ -111,16 +111,71 @@ struct Case {
     bool xx = false;
 };
 
+/// The dots of a rank's rows, and the sums of the sizes of their terms.
+struct LocalDots {
+    std::vector<Wide> sum;
+    std::vector<double> size;
+
+    explicit LocalDots(int width)
+        : sum(static_cast<std::size_t>(width)), size(static_cast<std::size_t>(width)) {}
+    void add(int j, Wide left, Wide right) {
+        sum[static_cast<std::size_t>(j)] += std::conj(left) * right;
+        size[static_cast<std::size_t>(j)] += static_cast<double>(std::abs(left) * std::abs(right));
+    }
+};
+
+/// Compares dots over all `rows` with the sums over the ranks. Collective.
+template <class T>
+void check_dots(const Comm& comm, const std::vector<T>& found, const LocalDots& local,
+                std::int64_t rows, bool integers) {
+    std::vector<std::complex<double>> sums;
+    for (std::size_t j = 0; j < found.size(); ++j) {
+        sums.emplace_back(static_cast<double>(local.sum[j].real()),
+                          static_cast<double>(local.sum[j].imag()));
+        sums.emplace_back(local.size[j]);
+    }
+    comm.sum(std::span<std::complex<double>>(sums));
+    const long double eps = epsilon_v<T> + epsilon_v<double>;
+    for (std::size_t j = 0; j < found.size(); ++j) {
+        const Wide expected(sums[2 * j].real(), sums[2 * j].imag());
+        const long double bound =
+            4 * eps * (std::sqrt(static_cast<long double>(rows)) + 2) * sums[2 * j + 1].real();
+        EXPECT_LE(std::abs(widen(found[j]) - expected), integers ? 0 : bound)
+            << "dot of column " << j;
+    }
+}
+
+/// Row `row` of a matrix times a column, the sum of the sizes of its terms, and their number
+/// plus 1.
+struct RowProduct {
+    Wide sum = 0;
+    long double size = 0;
+    long double terms = 1;
+
+    template <class At>
+    RowProduct(const Dense& dense, std::int64_t row, const At& x_at) {
+        for (std::int64_t c = 0; c < dense.cols; ++c) {
+            if (dense(row, c) != 0.0) {
+                add(Wide(dense(row, c).real(), dense(row, c).imag()), x_at(c));
+                ++terms;
+            }
+        }
+    }
+    void add(Wide entry, Wide x) {
+        sum += entry * x;
+        size += std::abs(entry) * std::abs(x);
+    }
+};
+
 /// Compares all results of one product of a matrix of S and blocks of T with the oracle. With
 /// integers they must be exact.
 template <class T, class S>
 void check_block_product(Context& ctx, SparseMatrix<S>& a, const Dense& dense,
                          std::mt19937_64& generator, const Case<T>& test, bool integers) {
-    const std::int64_t n = dense.cols;
     const int width = test.width;
     const RowMap& map = a.range_map();
     const RowMap& domain = a.domain_map();
-    const std::vector<T> x_global = random_block<T>(generator, n, width, integers);
+    const std::vector<T> x_global = random_block<T>(generator, dense.cols, width, integers);
     std::vector<T> y_global = random_block<T>(generator, dense.rows, width, integers);
     std::vector<T> shifts = random_block<T>(
         generator, 1, test.shifts == 0 ? 0 : (test.shifts == 1 ? 1 : width), integers);
@@ -141,83 +196,46 @@ void check_block_product(Context& ctx, SparseMatrix<S>& a, const Dense& dense,
     EXPECT_TRUE(y.download(T(poison))) << "padding of Y was written";
     std::string first_wrong;  // no early return: the sums below are collective
 
-    const long double eps = epsilon_v<T>;
-    const Wide alpha = widen(test.alpha);
-    std::vector<Wide> sum_yy(static_cast<std::size_t>(width)), sum_xy(sum_yy), sum_xx(sum_yy);
-    std::vector<double> size_yy(static_cast<std::size_t>(width)), size_xy(size_yy),
-        size_xx(size_yy);
+    LocalDots local_yy(width), local_xy(width), local_xx(width);
     for (std::int64_t i = 0; i < map.local_rows(); ++i) {
         const std::int64_t row = map.first_row() + i;
         for (int j = 0; j < width; ++j) {
-            const auto at = [&](const std::vector<T>& block, std::int64_t r) {
-                return widen(block[static_cast<std::size_t>(r * width + j)]);
+            const auto x_at = [&](std::int64_t r) {
+                return widen(x_global[static_cast<std::size_t>(r * width + j)]);
             };
-            Wide sum = 0;
-            long double size = 0;
-            long double terms = 1;
-            for (std::int64_t c = 0; c < n; ++c) {
-                if (dense(row, c) != 0.0) {
-                    const Wide entry(dense(row, c).real(), dense(row, c).imag());
-                    sum += entry * at(x_global, c);
-                    size += std::abs(entry) * std::abs(at(x_global, c));
-                    ++terms;
-                }
-            }
+            RowProduct product(dense, row, x_at);
             if (!shifts.empty()) {
-                const Wide shift =
-                    widen(shifts[shifts.size() == 1 ? 0 : static_cast<std::size_t>(j)]);
-                sum -= shift * at(x_global, row);
-                size += std::abs(shift) * std::abs(at(x_global, row));
+                const auto which = shifts.size() == 1 ? 0 : static_cast<std::size_t>(j);
+                product.add(-widen(shifts[which]), x_at(row));
             }
-            Wide expected = alpha * sum;
-            long double bound = (std::sqrt(terms) + 2) * std::abs(alpha) * size;
+            const Wide alpha = widen(test.alpha);
+            Wide expected = alpha * product.sum;
+            long double bound = (std::sqrt(product.terms) + 2) * std::abs(alpha) * product.size;
             if (test.beta != T(0)) {
-                expected += widen(test.beta) * at(y_global, row);
-                bound += 2 * std::abs(widen(test.beta)) * std::abs(at(y_global, row));
+                const Wide old =
+                    widen(test.beta) * widen(y_global[static_cast<std::size_t>(row * width + j)]);
+                expected += old;
+                bound += 2 * std::abs(old);
             }
             const Wide found = widen(y(i, j));
-            const long double allowed = integers ? 0 : 4 * eps * bound;
+            const long double allowed = integers ? 0 : 4 * epsilon_v<T> * bound;
             if (first_wrong.empty() && !(std::abs(found - expected) <= allowed)) {
                 std::ostringstream text;
                 text << "row " << row << ", column " << j << ", width " << width << ": " << found
                      << " instead of " << expected;
                 first_wrong = text.str();
             }
-            const auto column = static_cast<std::size_t>(j);
-            sum_yy[column] += std::norm(found);
-            size_yy[column] += static_cast<double>(std::norm(found));
+            local_yy.add(j, found, found);
             if (test.xy || test.xx) {
-                const Wide x_element = at(x_global, row);
-                sum_xy[column] += std::conj(x_element) * found;
-                size_xy[column] += static_cast<double>(std::abs(x_element) * std::abs(found));
-                sum_xx[column] += std::norm(x_element);
-                size_xx[column] += static_cast<double>(std::norm(x_element));
+                local_xy.add(j, x_at(row), found);
+                local_xx.add(j, x_at(row), x_at(row));
             }
         }
     }
     EXPECT_EQ(first_wrong, "");
-    const auto check_dots = [&](const std::vector<T>& found, const std::vector<Wide>& local,
-                                const std::vector<double>& local_size) {
-        std::vector<std::complex<double>> sums;
-        for (std::size_t j = 0; j < found.size(); ++j) {
-            sums.emplace_back(static_cast<double>(local[j].real()),
-                              static_cast<double>(local[j].imag()));
-            sums.emplace_back(local_size[j]);
-        }
-        ctx.comm().sum(std::span<std::complex<double>>(sums));
-        for (std::size_t j = 0; j < found.size(); ++j) {
-            const Wide expected(sums[2 * j].real(), sums[2 * j].imag());
-            const long double bound =
-                4 *
-                (eps + epsilon_v<double>)*(std::sqrt(static_cast<long double>(dense.rows)) + 2) *
-                sums[2 * j + 1].real();
-            EXPECT_LE(std::abs(widen(found[j]) - expected), integers ? 0 : bound)
-                << "dot of column " << j;
-        }
-    };
-    check_dots(yy, sum_yy, size_yy);
-    check_dots(xy, sum_xy, size_xy);
-    check_dots(xx, sum_xx, size_xx);
+    check_dots(ctx.comm(), yy, local_yy, dense.rows, integers);
+    check_dots(ctx.comm(), xy, local_xy, dense.rows, integers);
+    check_dots(ctx.comm(), xx, local_xx, dense.rows, integers);
 }
 
 template <class T>
