@@ -50,8 +50,11 @@ struct SparseMatrix<T>::Data {
     Domain domain;
     Symmetry symmetry = Symmetry::general;
     Place place = Place::host;
-    std::int64_t nonzeros = 0;
-    std::int64_t global_nonzeros = 0;
+    struct Nonzeros {
+        std::int64_t local = 0;
+        std::int64_t global = 0;
+    };
+    Nonzeros nonzeros;
     std::int64_t stored = 0;          // all entries in memory that the parts contain
     std::int64_t matrix_entries = 0;  // nonzeros and padding
     bool wide = false;                // 64-bit indices
@@ -282,8 +285,8 @@ SparseMatrix<T>::SparseMatrix(Context& ctx, CsrRows<T> rows, const SparseFormat&
         split = split_rows(rows, in_stages);
         needed = needed_rows(rows, split);
     });
-    data.nonzeros = rows.nonzeros();
-    data.global_nonzeros = comm.sum(data.nonzeros);
+    data.nonzeros.local = rows.nonzeros();
+    data.nonzeros.global = comm.sum(data.nonzeros.local);
     data.halo =
         std::make_unique<Halo<T>>(ctx, data.domain.map, needed.rows, needed.stage, split.stages);
     comm.agree([&] {
@@ -320,7 +323,7 @@ SparseMatrix<T> SparseMatrix<T>::from_csr(Context& ctx, const RowMap& map, Symme
                 cuda::csr_fits(ctx, on_device(csr), domain.global_rows())) {
                 SparseMatrix matrix(ctx, map, domain, symmetry);
                 Data& data = *matrix.data_;
-                data.nonzeros = data.global_nonzeros = row_start.back();
+                data.nonzeros = {row_start.back(), row_start.back()};
                 data.halo = std::make_unique<Halo<T>>(ctx, domain, std::vector<std::int64_t>(),
                                                       std::vector<std::uint8_t>(), 1);
                 data.convert(ctx, csr, row_start, format);
@@ -385,11 +388,11 @@ const RowMap& SparseMatrix<T>::domain_map() const {
 }
 template <class T>
 std::int64_t SparseMatrix<T>::global_nonzeros() const {
-    return data().global_nonzeros;
+    return data().nonzeros.global;
 }
 template <class T>
 std::int64_t SparseMatrix<T>::local_nonzeros() const {
-    return data().nonzeros;
+    return data().nonzeros.local;
 }
 template <class T>
 std::int64_t SparseMatrix<T>::halo_size() const {
@@ -410,9 +413,9 @@ const SparseFormat& SparseMatrix<T>::format() const {
 }
 template <class T>
 double SparseMatrix<T>::padding() const {
-    return data().nonzeros == 0
-               ? 1.0
-               : static_cast<double>(data().matrix_entries) / static_cast<double>(data().nonzeros);
+    return data().nonzeros.local == 0 ? 1.0
+                                      : static_cast<double>(data().matrix_entries) /
+                                            static_cast<double>(data().nonzeros.local);
 }
 
 namespace {
@@ -657,7 +660,7 @@ void SparseMatrix<T>::product(Context& ctx, BlockView<const T> x, BlockView<T> y
     args.shifts = small.shifts();
     args.sums = sums;
     dispatch<operations::spmmv, T>(ctx, [&](const auto& kernel) {
-        const Ledger::Entry entry = kernel.enter(cost(args, data.nonzeros));
+        const Ledger::Entry entry = kernel.enter(cost(args, data.nonzeros.local));
         data.halo->begin(ctx, x);
         const T* received = nullptr;
         int arrived = 0;
@@ -690,7 +693,7 @@ void SparseMatrix<T>::repeat(Context& ctx, BlockView<const T> x, BlockView<T> y,
     args.shifts = small.shifts();
     args.sums = sums;
     dispatch<operations::spmmv, T>(ctx, [&](const auto& kernel) {
-        const Ledger::Entry entry = kernel.enter(cost(args, data.nonzeros));
+        const Ledger::Entry entry = kernel.enter(cost(args, data.nonzeros.local));
         for (const SparseLayout::Part& rows : data.part) {
             data.set_rows(args, rows, data.halo->received(), memory.pieces.template as<T>());
             multiply(kernel, args, false);
