@@ -198,8 +198,8 @@ def _make_sparse(a: Any, space: Space, char: str, columns: int | None = None) ->
     with space.entered():
         arrays = [space.contiguous(space.array(part, wanted, "the matrix"))
                   for part, wanted in zip(arrays, ("i", "i", char) if narrow else ("q", "q", char))]
-    return _core.make_matrix(space.context, char, *(space.raw(part) for part in arrays),
-                             columns=columns)
+    start, column, value = (space.raw(part) for part in arrays)
+    return _core.make_matrix(space.context, char, start, column, value, columns)
 
 
 def _writes_to_out(function: Callable[..., Any]) -> bool:
