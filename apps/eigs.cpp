@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "apps/checkpoint/reordered_checkpoint.hpp"
 #include "apps/execution.hpp"
 #include "apps/inertia_check.hpp"
 #include "apps/interrupt.hpp"
@@ -40,6 +41,8 @@ template <class T>
 struct Rows {
     CsrRows<T> matrix;
     std::optional<CsrRows<T>> mass;
+    /// One number per rank; empty: equal shares.
+    std::vector<double> weights;
     CheckpointIdentity identity;
     /// The refusal for B if there is one, else that for A.
     NormRefusal refusal;
@@ -66,11 +69,14 @@ bool solve_and_report(const Comm& comm, EigsOptions& options, const Task& task);
 template <class T>
 Rows<T> load_rows(const Comm& comm, EigsOptions& options, const Task& task);
 template <class T>
+Reordering distribute(const Comm& comm, EigsOptions& options, Rows<T>& rows);
+template <class T>
 void require_usable_norm(Context& ctx, const EigsOptions& options, Operators<T>& operators,
                          const NormRefusal& refusal);
 template <class T>
 EigenResult<T> run_solver(Context& ctx, EigsOptions& options, Operators<T>& operators,
-                          CheckpointIdentity identity, EigsReport& report);
+                          const Reordering& reordering, CheckpointIdentity identity,
+                          EigsReport& report);
 void describe_task(const EigsOptions& options, const Task& task, EigsReport& report);
 template <class T>
 void take_result(const EigsOptions& options, const EigenResult<T>& result, EigsReport& report);
@@ -80,7 +86,7 @@ void verify_by_inertia(const Comm& comm, const EigsOptions& options, const Task&
 void take_counts(Context& ctx, EigsReport& report);
 template <class T>
 void deliver(Context& ctx, const EigsOptions& options, const EigsReport& report,
-             const EigenResult<T>& result);
+             const Reordering& reordering, const EigenResult<T>& result);
 
 // Parts of these steps.
 void check_sizes(EigsOptions& options, std::int64_t rows);
@@ -111,6 +117,8 @@ bool solve_and_report(const Comm& comm, EigsOptions& options, const Task& task) 
     report.matrix = {task.matrix.spec, rows.matrix.map.global_rows(), 0, dtype_v<T>,
                      rows.matrix.symmetry};
     report.seconds.read = watch.lap();
+    fit_to(task.execution, options.rows.options);
+    const Reordering reordering = distribute(comm, options, rows);
 
     std::optional<Context> ctx;
     comm.agree([&] { ctx.emplace(comm, task.execution.device); });
@@ -124,16 +132,17 @@ bool solve_and_report(const Comm& comm, EigsOptions& options, const Task& task) 
 
     require_usable_norm(*ctx, options, operators, rows.refusal);
     const EigenResult<T> result =
-        run_solver(*ctx, options, operators, std::move(rows.identity), report);
+        run_solver(*ctx, options, operators, reordering, std::move(rows.identity), report);
     report.seconds.solve = watch.lap();
     progress.clear();
 
     report.where = where_it_ran(*ctx, task.execution);
+    report.where.distribution = reordering.facts();
     describe_task(options, task, report);
     take_result(options, result, report);
     verify_by_inertia<T>(comm, options, task, report);
     take_counts(*ctx, report);
-    deliver(*ctx, options, report, result);
+    deliver(*ctx, options, report, reordering, result);
     return report.converged;
 }
 
@@ -168,16 +177,17 @@ template <class T>
 Rows<T> load_rows(const Comm& comm, EigsOptions& options, const Task& task) {
     const Device& device = task.execution.device;
     // A and B need the same distribution of rows, so both are distributed by rows.
-    const std::vector<double> weights = rank_weights(comm, device, options.weights);
+    std::vector<double> weights = rank_weights(comm, device, options.rows.weights);
     const Partition partition(task.mass ? Partition::by_rows : Partition::by_nonzeros, weights);
-    Rows<T> rows{load_problem<T>(comm, task.matrix, device.threads, partition), {}, {}, {}};
-    rows.refusal = check_norm(comm, task.matrix, rows.matrix);
+    Rows<T> rows{load_problem<T>(comm, task.matrix, device.threads, partition), {}, {}, {}, {}};
+    rows.refusal = check_norm(comm, task.matrix, rows.matrix, device.threads);
     require_hermitian(comm, task.matrix, rows.matrix);
     const std::int64_t size = rows.matrix.map.global_rows();
     comm.agree([&] { check_sizes(options, size); });
     if (task.mass) {
         rows.mass = load_problem<T>(comm, *task.mass, device.threads, partition);
-        if (NormRefusal mass = check_norm(comm, *task.mass, *rows.mass); !mass.text.empty()) {
+        if (NormRefusal mass = check_norm(comm, *task.mass, *rows.mass, device.threads);
+            !mass.text.empty()) {
             mass.can_be_scaled = mass.can_be_scaled && rows.refusal.can_be_scaled;
             rows.refusal = std::move(mass);
         }
@@ -187,7 +197,21 @@ Rows<T> load_rows(const Comm& comm, EigsOptions& options, const Task& task) {
     if (options.checkpoint.asked()) {
         rows.identity = identity_of(comm, options, rows.matrix, rows.mass ? &*rows.mass : nullptr);
     }
+    rows.weights = std::move(weights);
     return rows;
+}
+
+/// Gives A and B the distribution and the order of --partition and --order.
+template <class T>
+Reordering distribute(const Comm& comm, EigsOptions& options, Rows<T>& rows) {
+    options.rows.options.weights = rows.weights;
+    Reordering reordering =
+        plan_reordering(comm, rows.matrix, options.rows.options, rows.mass ? &*rows.mass : nullptr);
+    rows.matrix = reordering.permute(comm, std::move(rows.matrix));
+    if (rows.mass) {
+        rows.mass = reordering.permute(comm, std::move(*rows.mass));
+    }
+    return reordering;
 }
 
 /// Throws InputError on all ranks if there is a refusal and eigensolve() cannot scale the problem:
@@ -214,13 +238,16 @@ void require_usable_norm(Context& ctx, const EigsOptions& options, Operators<T>&
 
 template <class T>
 EigenResult<T> run_solver(Context& ctx, EigsOptions& options, Operators<T>& operators,
-                          CheckpointIdentity identity, EigsReport& report) {
+                          const Reordering& reordering, CheckpointIdentity identity,
+                          EigsReport& report) {
     EigenProblem<T> pencil = operators.pencil(options);
-    std::optional<CheckpointFolder<T>> checkpoint;
+    std::optional<CheckpointFolder<T>> folder;
+    std::optional<ReorderedCheckpoint<T>> checkpoint;
     if (options.checkpoint.asked()) {
-        checkpoint.emplace(ctx, options.checkpoint, operators.matrix.row_map(),
-                           std::move(identity));
-        pencil.checkpoint = &*checkpoint;
+        folder.emplace(ctx, options.checkpoint, reordering.user_map(), std::move(identity));
+        checkpoint.emplace(*folder, reordering);
+        pencil.checkpoint =
+            reordering.moves_rows() ? static_cast<Checkpoint<T>*>(&*checkpoint) : &*folder;
     }
     // While `interrupt` exists, a signal stops only the solver, so that results are still reported.
     const Interrupt interrupt;
@@ -274,6 +301,7 @@ template <class T>
 void take_result(const EigsOptions& options, const EigenResult<T>& result, EigsReport& report) {
     report.method = to_string(result.method);
     report.method_reason = result.method_reason;
+    report.library = result.library;
     report.k =
         options.window_given ? static_cast<int>(result.eigenvalues.size()) : options.solver.k;
     report.k_lowered =
@@ -322,7 +350,7 @@ void take_counts(Context& ctx, EigsReport& report) {
 /// written; then the first error is thrown on all ranks.
 template <class T>
 void deliver(Context& ctx, const EigsOptions& options, const EigsReport& report,
-             const EigenResult<T>& result) {
+             const Reordering& reordering, const EigenResult<T>& result) {
     const Comm& comm = ctx.comm();
     Attempts attempts;
     attempts.add(
@@ -332,8 +360,12 @@ void deliver(Context& ctx, const EigsOptions& options, const EigsReport& report,
     }
     if (options.vectors_given) {
         attempts.add([&] {
+            BlockVector<T> moved;
+            if (reordering.moves_rows()) {
+                moved = reordering.to_user<T>(ctx, result.vectors.view());
+            }
             write_block_vector(
-                ctx, options.vectors, result.vectors,
+                ctx, options.vectors, reordering.moves_rows() ? moved : result.vectors,
                 {.numbers = {{"eigenvalues", result.eigenvalues}, {"residuals", result.residuals}},
                  .texts = {{"matrix", report.matrix.spec},
                            {"which", options.which},

@@ -6,6 +6,7 @@
 
 #include "apps/checkpoint/checkpoint_folder.hpp"
 #include "apps/fault_options.hpp"
+#include "apps/row_distribution.hpp"
 #include "blockvec/comm.hpp"
 #include "solvers/abft/protected_matrix.hpp"
 #include "solvers/eigen/eigensolver.hpp"
@@ -23,7 +24,7 @@ struct EigsOptions {
     /// LOW:HIGH
     std::string window;
     std::string device = "auto";
-    std::string weights = "auto";
+    RowDistribution rows;
     std::string scalar = "auto";
     std::string json;
     std::string vectors;

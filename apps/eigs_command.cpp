@@ -14,6 +14,7 @@
 #include "apps/number_option.hpp"
 #include "apps/problem.hpp"
 #include "apps/report.hpp"
+#include "apps/row_distribution_options.hpp"
 #include "apps/subcommands.hpp"
 
 namespace quiver::apps {
@@ -103,10 +104,11 @@ void add_task(CLI::App& eigs, EigsOptions& options) {
                     "each GPU, the other ranks on the host")
         ->check(CLI::IsMember({"auto", "host", "cuda", "mixed"}))
         ->capture_default_str();
-    eigs.add_option("--weights", options.weights,
+    eigs.add_option("--weights", options.rows.weights,
                     "Rows of each rank: equal, measured (by bandwidth) or a list of weights; auto: "
                     "measured if some ranks run on GPUs and some on the host, else equal")
         ->capture_default_str();
+    add_row_distribution(eigs, options.rows);
     eigs.add_option("--scalar", options.scalar,
                     "s, d, c, z as in BLAS; auto: z for a complex matrix, else d")
         ->check(CLI::IsMember({"auto", "s", "d", "c", "z"}))

@@ -22,6 +22,7 @@ void set_task(EigsOptions& options);
 void settle_mixed(EigsOptions& options);
 void check_options(const EigsOptions& options);
 void take_preconditioner(EigsOptions& options);
+void take_distribution(EigsOptions& options);
 void check_outputs(const EigsOptions& options);
 
 }  // namespace
@@ -33,6 +34,7 @@ void resolve_options(EigsOptions& options, int rank) {
     resolve_faults(options.faults);
     check_options(options);
     take_preconditioner(options);
+    take_distribution(options);
     check_checkpoint(options.checkpoint, rank);
     require_one_standard_input({options.matrix, options.mass});
     if (options.vectors_given) {
@@ -216,6 +218,17 @@ void take_preconditioner(EigsOptions& options) {
         precond.absolute = false;
     }
     precond.wants_definite = precond.absolute;
+}
+
+/// Sets the distribution of the rows. A method that gathers the matrix on one rank takes so few
+/// products that a partition chosen automatically would not pay.
+void take_distribution(EigsOptions& options) {
+    resolve_distribution(options.rows);
+    const Method method = options.solver.method;
+    if (options.rows.options.partition == RowPartition::automatic &&
+        (method == Method::dense || method == Method::shift_invert)) {
+        options.rows.options.partition = RowPartition::rows;
+    }
 }
 
 /// Checks that the output files can be written, and that all output and input files differ.

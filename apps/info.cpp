@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
@@ -14,6 +15,7 @@
 #include <sys/resource.h>
 
 #include "apps/execution.hpp"
+#include "apps/halo_table.hpp"
 #include "apps/matrix_facts.hpp"
 #include "apps/problem.hpp"
 #include "apps/report.hpp"
@@ -31,6 +33,8 @@ namespace {
 struct InfoOptions {
     std::string what;
     std::string scalar = "auto";
+    std::string ranks;
+    bool ranks_given = false;
 };
 
 std::string simd_flags() {
@@ -127,6 +131,11 @@ int show_devices(const Comm& comm) {
                             mumps.empty() ? "not in this build: shift-invert is limited to 50000 "
                                             "rows; install libmumps-dev"
                                           : mumps);
+        const std::string scotch = scotch_version();
+        text += fmt::format("SCOTCH      {}\n",
+                            scotch.empty() ? "not in this build: rows are not partitioned by their "
+                                             "graph; install libscotch-dev"
+                                           : scotch);
         const std::string cudss = cudss_version();
         text += fmt::format("cuDSS       {}\n",
                             cudss.empty() ? "not found: shift-invert factorises on the host; set "
@@ -141,8 +150,8 @@ int show_devices(const Comm& comm) {
         text += "environment (read by quiver and its libraries)\n";
         for (const char* name :
              {"QUIVER_CACHE", "QUIVER_PACKS", "QUIVER_TUNING", "QUIVER_NVRTC", "QUIVER_LINKS",
-              "QUIVER_LAPACK", "QUIVER_CUSOLVER", "QUIVER_CUDSS", "QUIVER_MUMPS", "QUIVER_VECTORS",
-              "OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES"}) {
+              "QUIVER_LAPACK", "QUIVER_CUSOLVER", "QUIVER_CUDSS", "QUIVER_MUMPS", "QUIVER_SCOTCH",
+              "QUIVER_VECTORS", "OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES"}) {
             text += fmt::format("  {:<22} {}\n", name, environment(name));
         }
     }
@@ -151,7 +160,7 @@ int show_devices(const Comm& comm) {
 }
 
 template <class T>
-int show_matrix(const Comm& comm, const Problem& problem) {
+int show_matrix(const Comm& comm, const Problem& problem, const std::vector<int>& ranks) {
     const int threads = choose_threads(comm);
     comm.barrier();
     const auto begin = std::chrono::steady_clock::now();
@@ -167,23 +176,35 @@ int show_matrix(const Comm& comm, const Problem& problem) {
         facts.storage = storage_facts(comm, rows, choose_execution(comm, "auto").device.place);
     }
     print(comm, to_table(problem.spec, dtype_v<T>, facts));
+    if (!ranks.empty()) {
+        // As eigs without --mass distributes them.
+        const bool by_rows = problem.generated;
+        print(comm, to_table(count_halo_lines(comm, rows, by_rows, ranks)));
+    }
     return success;
 }
 
 int run_info(const Comm& comm, const InfoOptions& options) {
+    std::vector<int> ranks;
+    comm.agree([&] {
+        if (options.ranks_given) {
+            ranks = parse_ranks(options.ranks);
+        }
+    });
     if (options.what == "devices") {
         return show_devices(comm);
     }
     const Problem problem = inspect_problem(comm, options.what);
     Dtype dtype = Dtype::d;
     comm.agree([&] { dtype = choose_scalar(problem, options.scalar); });
-    return visit_dtype(dtype, [&]<class T>() { return show_matrix<T>(comm, problem); });
+    return visit_dtype(dtype, [&]<class T>() { return show_matrix<T>(comm, problem, ranks); });
 }
 
 constexpr const char* info_examples = R"(Examples:
   quiver info matrix.mtx.gz
   quiver info gen:spinSZ,L=12
   mpirun -n 4 quiver info matrix.mtx     how its rows are distributed over four ranks
+  quiver info matrix.mtx --ranks 2,8,64  the rows that so many ranks would exchange, without them
   quiver info devices)";
 
 }  // namespace
@@ -198,7 +219,12 @@ void add_info(CLI::App& app, Action& chosen) {
     info->add_option("--scalar", options->scalar, "Scalar type to read the matrix in")
         ->check(CLI::IsMember({"auto", "s", "d", "c", "z"}))
         ->capture_default_str();
-    info->callback([options, &chosen] {
+    const CLI::Option* ranks =
+        info->add_option("--ranks", options->ranks,
+                         "Numbers of ranks, as 2,4,8: counts the halos of products with the rows "
+                         "in ranges, in the order rcm, and partitioned by the graph");
+    info->callback([options, ranks, &chosen] {
+        options->ranks_given = ranks->count() > 0;
         chosen = [options](const Comm& comm) { return run_info(comm, *options); };
     });
 }

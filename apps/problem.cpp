@@ -44,19 +44,26 @@ std::string number(T value) {
 }  // namespace
 
 template <class T>
-NormRefusal check_norm(const Comm& comm, const Problem& problem, const CsrRows<T>& rows) {
-    std::array<double, 3> most{};  // row sum, entry, 1 if an entry is not finite
-    for (std::size_t row = 0; row + 1 < rows.row_start.size(); ++row) {
+NormRefusal check_norm(const Comm& comm, const Problem& problem, const CsrRows<T>& rows,
+                       int threads) {
+    double largest_sum = 0;
+    double largest_entry = 0;
+    double infinite = 0;
+#pragma omp parallel for num_threads(threads) schedule(static) \
+    reduction(max                                              \
+              : largest_sum, largest_entry, infinite)
+    for (std::size_t row = 0; row < rows.row_start.size() - 1; ++row) {
         double row_sum = 0;
         for (auto e = static_cast<std::size_t>(rows.row_start[row]);
              e < static_cast<std::size_t>(rows.row_start[row + 1]); ++e) {
             const double size = std::abs(widened(rows.value[e]));
-            most[2] = is_finite(rows.value[e]) ? most[2] : 1;
-            most[1] = std::max(most[1], size);
+            infinite = is_finite(rows.value[e]) ? infinite : 1;
+            largest_entry = std::max(largest_entry, size);
             row_sum += size;
         }
-        most[0] = std::max(most[0], row_sum);
+        largest_sum = std::max(largest_sum, row_sum);
     }
+    std::array<double, 3> most{largest_sum, largest_entry, infinite};
     comm.max(std::span<double>(most));
     const auto [norm, entry, not_finite] = most;
     const NormRange<T> range;
@@ -181,9 +188,9 @@ void require_hermitian(const Comm& comm, const Problem& problem, CsrRows<T>& row
     rows.symmetry = problem.complex ? Symmetry::hermitian : Symmetry::symmetric;
 }
 
-#define QUIVER_INSTANTIATE(T)                                                        \
-    template NormRefusal check_norm(const Comm&, const Problem&, const CsrRows<T>&); \
-    template CsrRows<T> load_problem(const Comm&, const Problem&, int, Partition);   \
+#define QUIVER_INSTANTIATE(T)                                                             \
+    template NormRefusal check_norm(const Comm&, const Problem&, const CsrRows<T>&, int); \
+    template CsrRows<T> load_problem(const Comm&, const Problem&, int, Partition);        \
     template void require_hermitian(const Comm&, const Problem&, CsrRows<T>&);
 QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
 #undef QUIVER_INSTANTIATE

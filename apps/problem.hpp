@@ -60,7 +60,8 @@ struct NormRefusal {
 /// range of norms that the solvers support (NormRange). Throws InputError on all ranks if an entry
 /// is not finite. Collective.
 template <class T>
-NormRefusal check_norm(const Comm& comm, const Problem& problem, const CsrRows<T>& rows);
+NormRefusal check_norm(const Comm& comm, const Problem& problem, const CsrRows<T>& rows,
+                       int threads = 1);
 
 /// Throws InputError on all ranks unless the matrix is square and, to rounding, Hermitian; then
 /// sets its symmetry to symmetric or hermitian. The symmetry that a generator declares is trusted;

@@ -50,9 +50,12 @@ void Progress::show_iteration(const IterationEvent& event) {
         return;
     }
     const std::string all = event.wanted > 0 ? fmt::format(" of {}", event.wanted) : "";
-    fmt::print(stderr, "\r\033[K{} {}: iteration {}, {}{} converged, residual {:.1e}, {:.1f} s",
-               event.solver, event.stage, event.iteration, event.converged, all, event.residual,
-               event.seconds);
+    const std::string state =
+        event.converged < 0
+            ? fmt::format("shift {:.1e}", event.residual)
+            : fmt::format("{}{} converged, residual {:.1e}", event.converged, all, event.residual);
+    fmt::print(stderr, "\r\033[K{} {}: iteration {}, {}, {:.1f} s", event.solver, event.stage,
+               event.iteration, state, event.seconds);
     std::fflush(stderr);
     line_shown_ = true;
 }

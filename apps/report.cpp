@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/report_parts.hpp"
+#include "apps/row_distribution.hpp"
 #include "blockvec/config.hpp"
 #include "blockvec/error.hpp"
 #include "kernels/output_file.hpp"
@@ -47,7 +48,7 @@ bool factorises(const EigsReport& report) {
 /// The method, with the sizes of its block and basis if it has these.
 std::string method_words(const EigsReport& report) {
     return factorises(report)
-               ? report.method
+               ? report.method + (report.library.empty() ? "" : " by " + report.library)
                : fmt::format("{}, block {}, basis {}", report.method, report.block, report.basis);
 }
 
@@ -103,7 +104,8 @@ const char* cut_words(const EigsReport& report) {
 
 std::string to_table(const EigsReport& report, bool verbose) {
     const auto& matrix = report.matrix;
-    std::string text = heading(matrix, report.where);
+    std::string text =
+        heading(matrix, report.where) + distribution_lines(report.where.distribution);
     if (!report.mass.empty()) {
         text += fmt::format("mass        {}\n", report.mass);
     }
@@ -222,6 +224,7 @@ std::string to_json(const EigsReport& report) {
         {"expected_error", in_window(report.expected_error)},
         {"method", report.method},
         {"method_reason", report.method_reason},
+        {"library", report.library},
         {"block", report.block},
         {"basis", report.basis},
         {"seed", report.seed},
@@ -247,6 +250,7 @@ std::string to_json(const EigsReport& report) {
         {"device", report.where.device},
         {"device_name", report.where.device_name},
         {"device_note", report.where.note},
+        {"distribution", json_distribution(report.where.distribution)},
         {"kernels", json_kernels(report.kernels)},
         {"overhead", json_overhead(report.overhead)},
     };

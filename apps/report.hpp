@@ -14,6 +14,7 @@
 #include "blockvec/ledger.hpp"
 #include "blockvec/overhead.hpp"
 #include "blockvec/scalar.hpp"
+#include "kernels/sparse/reordering.hpp"
 #include "kernels/sparse/sparse_matrix.hpp"
 #include "solvers/abft/abft.hpp"
 #include "solvers/eigen/eigen_options.hpp"
@@ -65,6 +66,7 @@ struct EigsReport {
         /// Execution::note.
         std::string note;
         bool mixed = false;  // Execution::mixed
+        ReorderingFacts distribution = {};
     } where;
 
     /// B of A x = lambda B x; empty without B.
@@ -73,6 +75,8 @@ struct EigsReport {
     std::string method;
     /// Why the method was chosen; may be empty.
     std::string method_reason;
+    /// The library of the factorisations; empty without any.
+    std::string library;
     int k = 0;
     /// True if no k was given and the matrix has fewer rows than the default k.
     bool k_lowered = false;

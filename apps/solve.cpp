@@ -17,6 +17,7 @@
 #include "apps/problem.hpp"
 #include "apps/progress.hpp"
 #include "apps/right_hand_sides.hpp"
+#include "apps/row_distribution_options.hpp"
 #include "apps/run.hpp"
 #include "apps/solve_report.hpp"
 #include "apps/standard_input.hpp"
@@ -49,6 +50,7 @@ struct SolveOptions {
     bool output_given = false;
     bool json_given = false;
     bool tol_given = false;
+    RowDistribution rows;
     FaultOptions faults;
     LinearOptions solver;
 };
@@ -68,18 +70,25 @@ template <class T>
 std::vector<LinearMethod> choose_methods(const Comm& comm, const SolveOptions& options,
                                          const Problem& problem, CsrRows<T>& rows);
 template <class T>
+Reordering distribute(const Comm& comm, ReorderingOptions options, const Execution& execution,
+                      const RightHandSides& sides, CsrRows<T>& rows);
+template <class T>
+BlockVector<T> right_hand_sides(Context& ctx, const RightHandSides& sides,
+                                const Reordering& reordering, std::uint64_t seed);
+template <class T>
 void run_methods(Context& ctx, const std::vector<LinearMethod>& methods,
                  const LinearProblem<T>& problem, BlockView<T> x, LinearOptions options,
                  SolveReport& report);
 template <class T>
 void deliver(Context& ctx, const SolveOptions& options, const SolveReport& report,
-             const BlockVector<T>& x);
+             const Reordering& reordering, const BlockVector<T>& x);
 
 bool run_solve(const Comm& comm, SolveOptions options) {
     comm.agree([&] {
         resolve_faults(options.faults);
         check_options(options);
         parse_preconditioner(options.preconditioner);
+        resolve_distribution(options.rows);
         require_one_standard_input({options.matrix, options.rhs_file});
         if (comm.rank() == 0) {
             check_outputs(options);
@@ -116,9 +125,10 @@ bool solve(const Comm& comm, const SolveOptions& options, const Problem& problem
     const RowMap map = rows.map;
     comm.agree([&] { check_sizes(map.global_rows(), rows.global_cols, problem, sides); });
     const std::vector<LinearMethod> methods = choose_methods(comm, options, problem, rows);
+    const Reordering reordering = distribute(comm, options.rows.options, execution, sides, rows);
     std::optional<Context> ctx;
     comm.agree([&] { ctx.emplace(comm, execution.device); });
-    const BlockVector<T> b = load_right_hand_sides<T>(*ctx, sides, map, options.seed);
+    const BlockVector<T> b = right_hand_sides<T>(*ctx, sides, reordering, options.seed);
     report.seconds.read = watch.lap();
 
     Progress progress(comm, options.verbose);
@@ -134,7 +144,7 @@ bool solve(const Comm& comm, const SolveOptions& options, const Problem& problem
     const std::unique_ptr<Operator<T>> preconditioner =
         make_preconditioner(*ctx, matrix, parse_preconditioner(options.preconditioner));
     BlockVector<T> x;
-    comm.agree([&] { x = BlockVector<T>(*ctx, map, b.width()); });
+    comm.agree([&] { x = BlockVector<T>(*ctx, reordering.solver_map(), b.width()); });
     ctx->synchronize();
     report.seconds.setup = watch.lap();
 
@@ -147,6 +157,7 @@ bool solve(const Comm& comm, const SolveOptions& options, const Problem& problem
     progress.clear();
 
     report.where = where_it_ran(*ctx, execution);
+    report.where.distribution = reordering.facts();
     report.rhs = sides.spec;
     report.preconditioner = options.preconditioner;
     report.output = options.output;
@@ -159,7 +170,7 @@ bool solve(const Comm& comm, const SolveOptions& options, const Problem& problem
         report.abft = {options.faults.abft, guarded->counts().summed(comm),
                        options.faults.inject_given};
     }
-    deliver(*ctx, options, report, x);
+    deliver(*ctx, options, report, reordering, x);
     return report.result.converged;
 }
 
@@ -248,6 +259,32 @@ std::vector<LinearMethod> choose_methods(const Comm& comm, const SolveOptions& o
     return {LinearMethod::minres, LinearMethod::gmres};
 }
 
+/// Gives the matrix the distribution and the order of --partition and --order.
+template <class T>
+Reordering distribute(const Comm& comm, ReorderingOptions options, const Execution& execution,
+                      const RightHandSides& sides, CsrRows<T>& rows) {
+    constexpr double usual_steps = 300;
+    options.expected_products = usual_steps * static_cast<double>(sides.columns);
+    fit_to(execution, options);
+    Reordering reordering = plan_reordering(comm, rows, options);
+    rows = reordering.permute(comm, std::move(rows));
+    return reordering;
+}
+
+/// The right-hand sides in the solver's numbering. Random ones do not depend on the numbering.
+template <class T>
+BlockVector<T> right_hand_sides(Context& ctx, const RightHandSides& sides,
+                                const Reordering& reordering, std::uint64_t seed) {
+    BlockVector<T> user = load_right_hand_sides<T>(ctx, sides, reordering.user_map(), seed);
+    if (!reordering.moves_rows()) {
+        return user;
+    }
+    BlockVector<T> b;
+    ctx.comm().agree([&] { b = BlockVector<T>(ctx, reordering.solver_map(), user.width()); });
+    reordering.to_solver(ctx, user.view(), b.view());
+    return b;
+}
+
 bool broke_down(const LinearResult& result) {
     for (const LinearColumn& column : result.columns) {
         if (column.status == LinearStatus::breakdown) {
@@ -295,7 +332,7 @@ void run_methods(Context& ctx, const std::vector<LinearMethod>& methods,
 /// written; then the first error is thrown on all ranks.
 template <class T>
 void deliver(Context& ctx, const SolveOptions& options, const SolveReport& report,
-             const BlockVector<T>& x) {
+             const Reordering& reordering, const BlockVector<T>& x) {
     const Comm& comm = ctx.comm();
     Attempts attempts;
     attempts.add([&] {
@@ -308,7 +345,7 @@ void deliver(Context& ctx, const SolveOptions& options, const SolveReport& repor
     if (options.output_given) {
         attempts.add([&] {
             write_matrix_market(
-                comm, options.output, rows_of_block(ctx, x),
+                comm, options.output, rows_of_block(ctx, reordering.to_user<T>(ctx, x.view())),
                 "solution of A x = b, A " + report.matrix.spec + ", b " + report.rhs);
         });
     }
@@ -371,6 +408,7 @@ void add_solve(CLI::App& app, Action& chosen) {
                      "complex, else d")
         ->check(CLI::IsMember({"auto", "s", "d", "c", "z"}))
         ->capture_default_str();
+    add_row_distribution(*solve, options->rows);
     const CLI::Option* json = solve->add_option("--json", options->json, json_option);
     add_number(*solve, "--seed", options->seed, "Seed of random right-hand sides");
     solve->add_flag("-v,--verbose", options->verbose, "Show kernels, fallbacks and faults");

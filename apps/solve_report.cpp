@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/report_parts.hpp"
+#include "apps/row_distribution.hpp"
 #include "blockvec/config.hpp"
 
 namespace quiver::apps {
@@ -29,7 +30,8 @@ ordered_json of_columns(const LinearResult& result, Value&& value) {
 
 std::string to_table(const SolveReport& report, bool verbose) {
     const LinearResult& result = report.result;
-    std::string text = heading(report.matrix, report.where);
+    std::string text =
+        heading(report.matrix, report.where) + distribution_lines(report.where.distribution);
     text +=
         fmt::format("method      {}, preconditioner {}, {} from {}, ||b - A x|| <= {:.3g} ||b||\n",
                     report.method, report.preconditioner,
@@ -102,6 +104,7 @@ std::string to_json(const SolveReport& report) {
         {"device", report.where.device},
         {"device_name", report.where.device_name},
         {"device_note", report.where.note},
+        {"distribution", json_distribution(report.where.distribution)},
         {"kernels", json_kernels(report.kernels)},
     };
     if (report.abft) {

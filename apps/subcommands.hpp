@@ -26,6 +26,8 @@ void add_eigs(CLI::App& app, Action& chosen);
 void add_info(CLI::App& app, Action& chosen);
 /// `quiver gen`: lists the generators, or writes a matrix as a Matrix Market file.
 void add_gen(CLI::App& app, Action& chosen);
+/// `quiver kmeans`: clusters of points.
+void add_kmeans(CLI::App& app, Action& chosen);
 /// `quiver qr`: an orthonormal basis of the columns in an HDF5 file.
 void add_qr(CLI::App& app, Action& chosen);
 /// `quiver solve`: linear systems with many right-hand sides.

@@ -12,18 +12,19 @@ namespace quiver {
 
 /// A solver finished an iteration. Eigensolvers count pairs; `wanted` is 0 with a window, whose
 /// number of pairs is not known. Linear solvers count columns of B: `converged` are those that have
-/// stopped or whose residual is well below the tolerance.
+/// stopped or whose residual is well below the tolerance; -1 in k-means, which counts nothing.
 struct IterationEvent {
     const char* solver = "";
     std::int64_t iteration = 0;
     int converged = 0;
     int wanted = 0;
     /// Largest residual norm among the next wanted pairs, relative to the norm estimate of A; in
-    /// linear solves among the columns, relative to ||b||.
+    /// linear solves among the columns, relative to ||b||; in k-means the root of the sum of the
+    /// squared shifts of the centres, relative to the standard deviation of a column.
     double residual = 0;
     double seconds = 0;
     /// The current stage of the solver: "density" (of states, with a window), "search", "verify";
-    /// "solve" in linear solves.
+    /// "solve" in linear solves, "lloyd" in k-means.
     const char* stage = "";
 };
 

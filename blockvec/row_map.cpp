@@ -35,17 +35,36 @@ std::vector<double> cumulative_shares(int ranks, std::span<const double> weights
     return shares;
 }
 
-std::vector<std::int64_t> even_offsets(int ranks, std::int64_t global_rows) {
-    if (global_rows < 0) {
-        throw InputError("row map: " + std::to_string(global_rows) + " rows");
+/// The cuts between ranks that lie in rows first_row .. first_row + row_nonzeros.size(); the others
+/// are 0. The work of all rows is `total`, that of the rows before first_row `before`.
+std::vector<std::int64_t> cuts_inside(const std::vector<double>& shares, std::int64_t total,
+                                      std::int64_t before, std::int64_t first_row,
+                                      std::span<const std::int64_t> row_nonzeros) {
+    std::vector<std::int64_t> cuts(shares.size(), 0);
+    std::int64_t seen = before;
+    std::size_t next = 1;
+    const auto target = [&](std::size_t r) {
+        return static_cast<std::int64_t>(std::llround(shares[r] * static_cast<double>(total)));
+    };
+    while (next + 1 < cuts.size() && target(next) <= seen) {
+        ++next;  // this cut lies before these rows
     }
-    std::vector<std::int64_t> offsets(static_cast<std::size_t>(ranks) + 1, 0);
-    const std::int64_t base = global_rows / ranks;
-    const std::int64_t extra = global_rows % ranks;
-    for (int r = 1; r <= ranks; ++r) {
-        offsets[static_cast<std::size_t>(r)] = base * r + std::min<std::int64_t>(r, extra);
+    for (std::size_t i = 0; i < row_nonzeros.size(); ++i) {
+        seen += row_nonzeros[i] + 1;
+        while (next + 1 < cuts.size() && target(next) <= seen) {
+            cuts[next] = first_row + static_cast<std::int64_t>(i) + 1;
+            ++next;
+        }
     }
-    return offsets;
+    return cuts;
+}
+
+/// Completes cuts, of which those before the first row are still 0.
+void close_cuts(std::vector<std::int64_t>& cuts, std::int64_t global_rows) {
+    cuts.back() = global_rows;
+    for (std::size_t r = 1; r < cuts.size(); ++r) {
+        cuts[r] = std::max(cuts[r], cuts[r - 1]);
+    }
 }
 
 }  // namespace
@@ -64,9 +83,23 @@ RowMap::RowMap(int rank, std::vector<std::int64_t> offsets) : rank_(rank) {
 
 RowMap RowMap::by_rows(const Comm& comm, std::int64_t global_rows,
                        std::span<const double> weights) {
-    std::vector<std::int64_t> offsets = even_offsets(comm.size(), global_rows);
-    if (!weights.empty()) {
-        const std::vector<double> shares = cumulative_shares(comm.size(), weights);
+    return RowMap(comm.rank(), even_offsets(comm.size(), global_rows, weights));
+}
+
+std::vector<std::int64_t> RowMap::even_offsets(int ranks, std::int64_t global_rows,
+                                               std::span<const double> weights) {
+    if (global_rows < 0) {
+        throw InputError("row map: " + std::to_string(global_rows) + " rows");
+    }
+    std::vector<std::int64_t> offsets(static_cast<std::size_t>(ranks) + 1, 0);
+    if (weights.empty()) {
+        const std::int64_t base = global_rows / ranks;
+        const std::int64_t extra = global_rows % ranks;
+        for (int r = 1; r <= ranks; ++r) {
+            offsets[static_cast<std::size_t>(r)] = base * r + std::min<std::int64_t>(r, extra);
+        }
+    } else {
+        const std::vector<double> shares = cumulative_shares(ranks, weights);
         for (std::size_t r = 1; r < offsets.size(); ++r) {
             const auto wanted = static_cast<std::int64_t>(
                 std::llround(shares[r] * static_cast<double>(global_rows)));
@@ -74,7 +107,7 @@ RowMap RowMap::by_rows(const Comm& comm, std::int64_t global_rows,
         }
         offsets.back() = global_rows;
     }
-    return RowMap(comm.rank(), std::move(offsets));
+    return offsets;
 }
 
 RowMap RowMap::evenly(std::int64_t global_rows) const {
@@ -105,28 +138,22 @@ RowMap RowMap::by_nonzeros(const Comm& comm, const RowMap& initial,
 
     // Each rank sets the cuts inside its own rows and leaves the others 0; the all-reduce then
     // gives every rank all cuts.
-    std::vector<std::int64_t> cuts(shares.size(), 0);
-    std::int64_t seen = before;
-    std::size_t next = 1;
-    const auto target = [&](std::size_t r) {
-        return static_cast<std::int64_t>(std::llround(shares[r] * static_cast<double>(total)));
-    };
-    while (next + 1 < cuts.size() && target(next) <= seen) {
-        ++next;  // this cut lies before this rank's rows
-    }
-    for (std::size_t i = 0; i < row_nonzeros.size(); ++i) {
-        seen += row_nonzeros[i] + 1;
-        while (next + 1 < cuts.size() && target(next) <= seen) {
-            cuts[next] = initial.first_row() + static_cast<std::int64_t>(i) + 1;
-            ++next;
-        }
-    }
+    std::vector<std::int64_t> cuts =
+        cuts_inside(shares, total, before, initial.first_row(), row_nonzeros);
     comm.sum(std::span<std::int64_t>(cuts));
-    cuts.back() = initial.global_rows();
-    for (std::size_t r = 1; r < cuts.size(); ++r) {
-        cuts[r] = std::max(cuts[r], cuts[r - 1]);
-    }
+    close_cuts(cuts, initial.global_rows());
     return RowMap(comm.rank(), std::move(cuts));
+}
+
+std::vector<std::int64_t> RowMap::balanced_offsets(int ranks,
+                                                   std::span<const std::int64_t> row_nonzeros,
+                                                   std::span<const double> weights) {
+    const auto rows = static_cast<std::int64_t>(row_nonzeros.size());
+    const std::int64_t total = std::accumulate(row_nonzeros.begin(), row_nonzeros.end(), rows);
+    std::vector<std::int64_t> cuts =
+        cuts_inside(cumulative_shares(ranks, weights), total, 0, 0, row_nonzeros);
+    close_cuts(cuts, rows);
+    return cuts;
 }
 
 int RowMap::owner(std::int64_t row) const {

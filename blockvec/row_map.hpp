@@ -31,6 +31,9 @@ class RowMap {
     /// Distributes `global_rows` rows as evenly as possible over the ranks of this map. No
     /// communication. Throws InputError.
     RowMap evenly(std::int64_t global_rows) const;
+    /// The offsets of by_rows() for any number of ranks.
+    static std::vector<std::int64_t> even_offsets(int ranks, std::int64_t global_rows,
+                                                  std::span<const double> weights = {});
     /// Every rank passes its own number of rows. One all-gather. Throws InputError for a negative
     /// number.
     static RowMap by_local_rows(const Comm& comm, std::int64_t local_rows);
@@ -41,6 +44,10 @@ class RowMap {
     static RowMap by_nonzeros(const Comm& comm, const RowMap& initial,
                               std::span<const std::int64_t> row_nonzeros,
                               std::span<const double> weights = {});
+    /// The offsets of by_nonzeros() for any number of ranks, from the counts of all rows.
+    static std::vector<std::int64_t> balanced_offsets(int ranks,
+                                                      std::span<const std::int64_t> row_nonzeros,
+                                                      std::span<const double> weights = {});
 
     int rank() const { return rank_; }
     int ranks() const { return static_cast<int>(offsets_->size()) - 1; }

@@ -123,8 +123,8 @@ module quiver
     end type
 
     public :: quiver_message, quiver_context_create, quiver_context_free, quiver_context_synchronize
-    public :: quiver_matrix_create, quiver_adjoint_create, quiver_operator_create, quiver_preconditioner_create, &
-        quiver_inverse_create, quiver_operator_free
+    public :: quiver_matrix_create, quiver_matrix_replace_values, quiver_adjoint_create, quiver_operator_create, &
+        quiver_preconditioner_create, quiver_inverse_create, quiver_operator_free
     public :: quiver_eigensolve, quiver_eigen_info_of, quiver_eigen_values, quiver_eigen_vectors, quiver_eigen_result_free
     public :: quiver_linear_solve, quiver_linear_info_of, quiver_linear_result_free
     public :: quiver_tsmttsm, quiver_tsmm, quiver_spmm, quiver_qr, quiver_orthonormalise, quiver_copy
@@ -183,6 +183,13 @@ module quiver
             type(c_ptr), value :: context
             type(quiver_csr), intent(in), target :: csr
             type(c_ptr), intent(out) :: a
+        end function
+        integer(c_int32_t) function c_matrix_replace_values(context, a, type, value, count, place) &
+            bind(C, name="quiver_matrix_replace_values")
+            import
+            type(c_ptr), value :: context, a, value
+            integer(c_int64_t), value :: count
+            integer(c_int32_t), value :: type, place
         end function
         integer(c_int32_t) function c_adjoint_create(context, a, adjoint) bind(C, name="quiver_adjoint_create")
             import
@@ -471,6 +478,21 @@ contains
         call look_at_vector(value, csr%type, csr%value)
         if (column_bits /= csr%index_bits) csr%index_bits = 0
         call finish(c_matrix_create(context%handle, csr, a%handle), status)
+    end subroutine
+
+    ! Replaces the values of a matrix of quiver_matrix_create; its rows and columns stay. `value` has the
+    ! type of the matrix and one value for each entry, in the same order.
+    subroutine quiver_matrix_replace_values(context, a, value, status)
+        type(quiver_context), intent(in) :: context
+        type(quiver_operator), intent(in) :: a
+        class(*), intent(in), target :: value(:)
+        integer(c_int32_t), intent(out), optional :: status
+        integer(c_int32_t) :: type
+        integer(c_int64_t) :: count
+        type(c_ptr) :: address
+        call look_at_vector(value, type, address)
+        count = size(value, kind=c_int64_t)
+        call finish(c_matrix_replace_values(context%handle, a%handle, type, address, count, QUIVER_HOST), status)
     end subroutine
 
     ! A^H of a matrix, as a matrix with memory of its own.

@@ -155,6 +155,17 @@ typedef struct quiver_csr {
 QUIVER_API quiver_status quiver_matrix_create(quiver_context* context, const quiver_csr* csr,
                                               quiver_operator** a);
 
+/// Replaces the values of a matrix of quiver_matrix_create(); its rows and columns stay. `value`:
+/// `count` values, one for each entry in the order of csr.value, in `place`. `type` must be that of
+/// the matrix. A symmetric matrix must stay symmetric for the solvers that need one.
+/// Preconditioners, inverses and adjoints made before keep the former values; the values of an
+/// adjoint have the order of its rows, with ascending columns. With a communicator, all ranks call
+/// this. Errors: SHAPE (another number or type of values), INPUT (no matrix, a value that is
+/// not finite); the matrix then keeps its values.
+QUIVER_API quiver_status quiver_matrix_replace_values(quiver_context* context, quiver_operator* a,
+                                                      quiver_type type, const void* value,
+                                                      int64_t count, quiver_place place);
+
 /// *adjoint <- A^H of a matrix A, as a matrix with memory of its own, in which each entry was sent
 /// to the rank of its column. Products with A^H then cost what products with A cost. Errors: INPUT
 /// (A is no matrix), MEMORY.

@@ -34,6 +34,7 @@ set(QUIVER_PUBLIC_HEADERS
     kernels/gram_factor.hpp
     kernels/hdf5_file.hpp
     kernels/kernels.hpp
+    kernels/kmeans_step.hpp
     kernels/mixed.hpp
     kernels/mtsm.hpp
     kernels/operator.hpp
@@ -45,6 +46,7 @@ set(QUIVER_PUBLIC_HEADERS
     kernels/sparse/matrix_market.hpp
     kernels/sparse/matrix_market_writer.hpp
     kernels/sparse/matrix_sums.hpp
+    kernels/sparse/reordering.hpp
     kernels/sparse/sparse_matrix.hpp
     kernels/tsmm.hpp
     kernels/tsmm_gram.hpp
@@ -62,6 +64,7 @@ set(QUIVER_PUBLIC_HEADERS
     solvers/abft/protected_matrix.hpp
     solvers/abft/protected_products.hpp
     solvers/abft/protected_updates.hpp
+    solvers/cluster/kmeans.hpp
     solvers/eigen/block_lanczos.hpp
     solvers/eigen/chebyshev_subspace.hpp
     solvers/eigen/dense_eigen.hpp

@@ -14,7 +14,7 @@ install(EXPORT QuiverTargets NAMESPACE Quiver:: DESTINATION ${package_folder})
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 if(TARGET quiver)
     install(TARGETS quiver RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-    install(PROGRAMS apps/bench/plot.py DESTINATION ${CMAKE_INSTALL_DATADIR}/quiver)
+    install(PROGRAMS apps/bench/plot.py apps/kmeans_plot.py DESTINATION ${CMAKE_INSTALL_DATADIR}/quiver)
     # The folder of the CUDA libraries is rarely in the loader's default path.
     set_target_properties(quiver PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
 endif()
@@ -37,12 +37,14 @@ set(QUIVER_BUILD_TREE_DEPENDENCIES "")
 configure_package_config_file(cmake/QuiverConfig.cmake.in ${config}
     INSTALL_DESTINATION ${package_folder})
 install(FILES ${config} ${version_file} cmake/QuiverHdf5.cmake cmake/QuiverMumps.cmake
+    cmake/QuiverScotch.cmake
     DESTINATION ${package_folder})
 set(QUIVER_BUILD_TREE_DEPENDENCIES "find_dependency(Eigen3)\n")
 configure_package_config_file(cmake/QuiverConfig.cmake.in ${PROJECT_BINARY_DIR}/QuiverConfig.cmake
     INSTALL_DESTINATION ${PROJECT_BINARY_DIR} INSTALL_PREFIX ${PROJECT_BINARY_DIR})
 configure_file(cmake/QuiverHdf5.cmake ${PROJECT_BINARY_DIR}/QuiverHdf5.cmake COPYONLY)
 configure_file(cmake/QuiverMumps.cmake ${PROJECT_BINARY_DIR}/QuiverMumps.cmake COPYONLY)
+configure_file(cmake/QuiverScotch.cmake ${PROJECT_BINARY_DIR}/QuiverScotch.cmake COPYONLY)
 export(TARGETS ${libraries} quiver_flags NAMESPACE Quiver:: FILE ${PROJECT_BINARY_DIR}/QuiverTargets.cmake)
 
 # pkg-config: the libraries are static, so quiver.pc lists their dependencies.
@@ -55,6 +57,9 @@ if(QUIVER_HAVE_HDF5)
 endif()
 if(QUIVER_HAVE_MUMPS)
     list(APPEND needed ${QUIVER_MUMPS_LIBRARY} ${QUIVER_MUMPS_COMMON_LIBRARY})
+endif()
+if(QUIVER_HAVE_SCOTCH)
+    list(APPEND needed ${QUIVER_SCOTCH_LIBRARY} ${QUIVER_SCOTCH_ERROR_LIBRARY})
 endif()
 list(JOIN needed " " QUIVER_PC_LIBS)
 string(PREPEND QUIVER_PC_LIBS "${OpenMP_CXX_FLAGS} ")

@@ -51,7 +51,7 @@ quiver_install_missing() {
 
 # Installs optional packages in a separate call, so that a failure does not affect the required ones.
 quiver_install_optional() {
-    quiver_extra_packages=libmumps-dev quiver_install_missing
+    quiver_extra_packages="libmumps-dev libscotch-dev" quiver_install_missing
 }
 
 # Runs a command; shows the last 100 lines of its output only if it fails.
@@ -87,7 +87,7 @@ quiver_build() {
 # quiver_python_environment DIR: makes a virtual environment in DIR with the packages that the
 # Python package and its tests need; a no-op if it is complete. On failure it prints the reason.
 quiver_python_environment() {
-    local folder=$1 packages="numpy scipy nanobind>=3 scikit-build-core pytest mypy tqdm mpi4py"
+    local folder=$1 packages="numpy scipy nanobind>=3 scikit-build-core pytest mypy tqdm mpi4py scikit-learn"
     if [ "$(cat "$folder/quiver-packages" 2>/dev/null)" = "$packages" ]; then
         return 0
     fi

@@ -240,6 +240,31 @@ void gather_columns(Context& ctx, std::type_identity_t<BlockView<const T>> x,
 }
 
 template <class T>
+void gather_rows(Context& ctx, std::type_identity_t<BlockView<const T>> x,
+                 std::span<const std::int64_t> source, BlockView<T> y) {
+    constexpr const char* operation = operations::gather_rows.name;
+    require_operand(ctx, x, operation, "X");
+    require_operand(ctx, y, operation, "Y");
+    const auto blocks = [&] { return describe("X", x, "Y", y); };
+    require_shape(x.cols == y.cols && source.size() == static_cast<std::size_t>(y.rows), operation,
+                  "X and Y differ in columns, or the source is not one row for each row of Y",
+                  [&] { return blocks() + "; " + std::to_string(source.size()) + " sources"; });
+    require_shape(y.ld == y.cols || y.rows < 2, operation, "Y has gaps between its rows", blocks);
+    require_shape(!overlap(x, y), operation, "X and Y overlap", blocks);
+    for (const std::int64_t row : source) {
+        require_shape(row >= 0 && row < x.rows, operation, "a source is not a row of X",
+                      [&] { return std::to_string(row) + "; " + blocks(); });
+    }
+    if (y.empty()) {
+        return;
+    }
+    dispatch<operations::gather_rows, T>(ctx, [&](const auto& kernel) {
+        const LeafArray<std::int64_t> rows(ctx, source);
+        kernel(GatherRowsArgs<T>{y.rows, y.cols, x.rows, x.data, x.ld, rows.data(), y.data});
+    });
+}
+
+template <class T>
 void fill(Context& ctx, std::type_identity_t<T> value, BlockView<T> x) {
     require_operand(ctx, x, operations::fill.name, "X");
     if (!x.empty()) {
@@ -269,6 +294,9 @@ void copy(Context& ctx, BlockView<const U> x, BlockView<T> y) {
     dispatch<operations::copy, T>(ctx, [&](const auto& kernel) { move(ctx, kernel, x, y); });
 }
 
+template <class T>
+using Lengths = std::span<real_t<T>>;
+
 #define QUIVER_INSTANTIATE(T)                                                                   \
     template void axpby(Context&, T, BlockView<const T>, T, BlockView<T>);                      \
     template void axpby(Context&, std::span<const T>, BlockView<const T>, std::span<const T>,   \
@@ -276,11 +304,17 @@ void copy(Context& ctx, BlockView<const U> x, BlockView<T> y) {
     template void scale(Context&, T, BlockView<T>);                                             \
     template void scale(Context&, std::span<const T>, BlockView<T>);                            \
     template void dots(Context&, BlockView<const T>, BlockView<const T>, std::span<T>, Reduce); \
-    template void norms(Context&, BlockView<const T>, std::span<real_t<T>>);                    \
+    template void norms(Context&, BlockView<const T>, Lengths<T>);                              \
     template void gather_columns(Context&, BlockView<const T>, std::span<const int>,            \
                                  BlockView<T>);                                                 \
     template void fill(Context&, T, BlockView<T>);
 QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
+
+#define QUIVER_INSTANTIATE(T)                                                              \
+    template void gather_rows(Context&, BlockView<const T>, std::span<const std::int64_t>, \
+                              BlockView<T>);
+QUIVER_FOR_EACH_ELEMENT(QUIVER_INSTANTIATE)
 #undef QUIVER_INSTANTIATE
 
 #define QUIVER_INSTANTIATE(U, T) template void copy(Context&, BlockView<const U>, BlockView<T>);

@@ -2,6 +2,7 @@
 // Operations on the columns of blocks: axpby, scale, dots, norms, copies, permutations.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <type_traits>
 
@@ -66,6 +67,14 @@ requires(!std::is_const_v<U>) void copy(Context& ctx, BlockView<U> x, BlockView<
 template <class T>
 void gather_columns(Context& ctx, std::type_identity_t<BlockView<const T>> x,
                     std::span<const int> source, BlockView<T> y);
+
+/// Y(i, :) = X(source[i], :) for i = 0 .. Y.rows - 1: selects or repeats rows of this rank, of any
+/// scalar (s, d, c, z, h, b). Y has no gaps between its rows and does not overlap X; `source` is in
+/// host memory. Throws ShapeError, also for a row that X does not have. Bytes 2 sizeof(T) Y.rows
+/// cols. No communication.
+template <class T>
+void gather_rows(Context& ctx, std::type_identity_t<BlockView<const T>> x,
+                 std::span<const std::int64_t> source, BlockView<T> y);
 
 /// X(i, j) = value.
 template <class T>

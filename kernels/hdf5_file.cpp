@@ -21,8 +21,9 @@ constexpr int rows_tag = 73;
 /// The output file, as rank 0 writes it.
 class BlockFileWriter {
   public:
-    BlockFileWriter(const std::string& path, std::int64_t rows, std::int64_t cols, Handle type)
-        : file_(path), cols_(cols), type_(std::move(type)), data_(declare(rows)) {}
+    BlockFileWriter(const std::string& path, const std::string& dataset, std::int64_t rows,
+                    std::int64_t cols, Handle type)
+        : file_(path), cols_(cols), type_(std::move(type)), data_(declare(dataset, rows)) {}
     BlockFileWriter(const BlockFileWriter&) = delete;
     BlockFileWriter& operator=(const BlockFileWriter&) = delete;
     ~BlockFileWriter() { file_.abandon(); }
@@ -82,13 +83,13 @@ class BlockFileWriter {
         file_.check(data &&
                     H5Dwrite(data.get(), type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, from) >= 0);
     }
-    Handle declare(std::int64_t rows) {
+    Handle declare(const std::string& dataset, std::int64_t rows) {
         file_.reserve(rows * cols_ * static_cast<std::int64_t>(H5Tget_size(type_.get())));
         const Handle properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
         // Every element will be written, so initial fill values would only double the traffic.
         H5Pset_fill_time(properties.get(), H5D_FILL_TIME_NEVER);
         const Handle space = make_space({rows, cols_});
-        Handle data(H5Dcreate2(file_.get(), "vectors", type_.get(), space.get(), H5P_DEFAULT,
+        Handle data(H5Dcreate2(file_.get(), dataset.c_str(), type_.get(), space.get(), H5P_DEFAULT,
                                properties.get(), H5P_DEFAULT),
                     H5Dclose);
         file_.check(static_cast<bool>(data));
@@ -173,8 +174,8 @@ void write_block_vector(Context& ctx, const std::string& path, const BlockVector
         buffer.resize(
             static_cast<std::size_t>(std::min(rows_in_chunk<T>(x.width()), most) * x.width()));
         if (comm.rank() == 0) {
-            writer = std::make_unique<BlockFileWriter>(path, x.row_map().global_rows(), x.width(),
-                                                       type_of<T>());
+            writer = std::make_unique<BlockFileWriter>(
+                path, notes.dataset, x.row_map().global_rows(), x.width(), type_of<T>());
         }
     });
     std::exception_ptr failure;

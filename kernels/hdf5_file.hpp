@@ -27,6 +27,8 @@ struct BlockFileNotes {
     /// Text attributes of the file, by name.
     std::vector<std::pair<std::string, std::string>> texts = {};
     std::vector<Matrix> matrices = {};
+    /// The name of the dataset of the block.
+    std::string dataset = "vectors";
 };
 
 /// Shape and kind of a dataset, known before it is read.
@@ -40,13 +42,14 @@ struct BlockFileInfo {
 /// functions below.
 void require_hdf5();
 
-/// Writes the global rows x width block X as dataset "vectors", row-major: float or double, complex
-/// scalars as compounds {r, i}, which h5py reads as complex. Collective; X in any place. The ranks
-/// send their rows to rank 0 in chunks, so that no rank needs more than 8 MiB (or one row) besides
-/// X. The data go to a temporary file that is renamed at the end: a reader sees either the old file
-/// or the complete new one. The notes of rank 0 are written. Throws on all ranks: InputError if no
-/// file can be created at `path`, ShapeError if the rows of X are distributed over another number
-/// of ranks, Error if writing fails. Bytes: X once over the network, once to the disk.
+/// Writes the global rows x width block X as dataset "vectors" (or BlockFileNotes::dataset),
+/// row-major: float or double, complex scalars as compounds {r, i}, which h5py reads as complex.
+/// Collective; X in any place. The ranks send their rows to rank 0 in chunks, so that no rank needs
+/// more than 8 MiB (or one row) besides X. The data go to a temporary file that is renamed at the
+/// end: a reader sees either the old file or the complete new one. The notes of rank 0 are written.
+/// Throws on all ranks: InputError if no file can be created at `path`, ShapeError if the rows of X
+/// are distributed over another number of ranks, Error if writing fails. Bytes: X once over the
+/// network, once to the disk.
 template <class T>
 void write_block_vector(Context& ctx, const std::string& path, const BlockVector<T>& x,
                         const BlockFileNotes& notes = {});

@@ -96,6 +96,7 @@ inline constexpr Operation scale{"scale", QUIVER_LEAF(axpby), Protected{ScaleAsA
 inline constexpr Operation dots{"dots", QUIVER_LEAF(dots), small_result};
 inline constexpr Operation gather_columns{"gather_columns", QUIVER_LEAF(gather_columns),
                                           no_arithmetic};
+inline constexpr Operation gather_rows{"gather_rows", QUIVER_LEAF(gather_rows), no_arithmetic};
 inline constexpr Operation copy{"copy", QUIVER_LEAF(convert), no_arithmetic};
 inline constexpr Operation fill{"fill", QUIVER_LEAF(fill), no_arithmetic};
 inline constexpr Operation fill_random{
@@ -104,6 +105,9 @@ inline constexpr Operation fill_random{
 inline constexpr Operation gram_factor{
     "gram_factor", QUIVER_LEAF(gram_factor),
     Unprotected{"its matrices are small, and the orthogonality of the result is measured"}};
+inline constexpr Operation kmeans_step{
+    "kmeans_step", QUIVER_LEAF(kmeans_step),
+    Unprotected{"the next step of the iteration computes all its results anew"}};
 inline constexpr Operation checksum{"checksum", QUIVER_LEAF(checksum), is_a_check};
 inline constexpr Operation parity{"parity", QUIVER_LEAF(parity), is_a_check};
 inline constexpr Operation lu_factor{"lu_factor", QUIVER_LEAF(lu_factor), batch_twice};
@@ -153,10 +157,12 @@ inline constexpr std::array all{summary_of(tsmttsm),
                                 summary_of(scale),
                                 summary_of(dots),
                                 summary_of(gather_columns),
+                                summary_of(gather_rows),
                                 summary_of(copy),
                                 summary_of(fill),
                                 summary_of(fill_random),
                                 summary_of(gram_factor),
+                                summary_of(kmeans_step),
                                 summary_of(checksum),
                                 summary_of(parity),
                                 summary_of(lu_factor),

@@ -6,6 +6,7 @@
 #include <complex>
 
 #include "blockvec/scalar.hpp"
+#include "blockvec/scalar_list.hpp"
 
 /// Expands f(U, T) for each conversion from U to T: all pairs of real types and all pairs of
 /// complex types.
@@ -18,6 +19,9 @@
     f(std::complex<float>, std::complex<float>) f(std::complex<float>, std::complex<double>) \
         f(std::complex<double>, std::complex<float>) f(std::complex<double>, std::complex<double>)
 
+/// Expands f(T) for each type of the elements of a block.
+#define QUIVER_FOR_EACH_ELEMENT(f) QUIVER_FOR_EACH_SCALAR(f) f(half_t) f(bfloat16_t)
+
 /// Expands f(In, Sum) for each mixed-precision C = A^T B: the types of the elements of A and B, and
 /// of C.
 #define QUIVER_FOR_EACH_MIXED_TSMTTSM(f) f(half_t, float) f(bfloat16_t, float) f(float, double)
@@ -28,3 +32,7 @@
     f(In, float, float) f(In, float, In) f(In, In, float) f(In, In, In)
 #define QUIVER_FOR_EACH_MIXED_TSMM(f) \
     QUIVER_FOR_EACH_MIXED_TSMM_OF(f, half_t) QUIVER_FOR_EACH_MIXED_TSMM_OF(f, bfloat16_t)
+
+/// Expands f(In, T) for each precision of the points of kmeans_step and that of its centres.
+#define QUIVER_FOR_EACH_KMEANS(f) \
+    f(float, float) f(double, double) f(half_t, float) f(bfloat16_t, float)

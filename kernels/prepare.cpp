@@ -37,6 +37,14 @@ void prepare_products(Context& ctx, const BlockDemand& demand) {
     }
 }
 
+void wait_for_kernels(Context& ctx) {
+    if constexpr (config::have_cuda) {
+        if (ctx.place() == Place::device) {
+            cuda::wait_for_kernels(ctx);
+        }
+    }
+}
+
 #define QUIVER_INSTANTIATE(T) template void prepare_products<T>(Context&, const BlockDemand&);
 QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
 #undef QUIVER_INSTANTIATE

@@ -43,4 +43,9 @@ std::vector<int> shrinking(int width);
 template <class T>
 void prepare_products(Context& ctx, const BlockDemand& demand);
 
+/// Waits until the kernels that this Context is compiling in the background are ready. A sparse
+/// product of a new width uses several narrower kernels until then, so a program that measures
+/// times calls this after the first product. A no-op on the host. Not collective.
+void wait_for_kernels(Context& ctx);
+
 }  // namespace quiver

@@ -14,6 +14,7 @@
 #include "solvers/abft/protected_matrix.hpp"
 #include "solvers/abft/protected_products.hpp"
 #include "solvers/abft/protected_updates.hpp"
+#include "solvers/cluster/kmeans.hpp"
 #include "solvers/eigen/block_lanczos.hpp"
 #include "solvers/eigen/chebyshev_subspace.hpp"
 #include "solvers/eigen/dense_eigen.hpp"

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "apps/bench/timer.hpp"
+#include "kernels/prepare.hpp"
 #include "kernels/tuning.hpp"
 
 namespace quiver::apps::bench {
@@ -44,6 +45,7 @@ class Attempt {
                 done_ = true;
                 return;
             }
+            wait_for_kernels(ctx_);
             const double once = time(1);
             const auto calls_in = [&](double seconds) {
                 return std::clamp(std::ceil(seconds / once), 1.0, most_calls_per_sample);

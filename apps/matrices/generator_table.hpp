@@ -66,5 +66,6 @@ std::vector<Generator> lattice_generators();
 std::vector<Generator> hubbard_generators();
 std::vector<Generator> topi_generators();
 std::vector<Generator> matpde_generators();
+std::vector<Generator> irregular_generators();
 
 }  // namespace quiver::apps

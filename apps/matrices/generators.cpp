@@ -25,8 +25,9 @@ constexpr std::string_view prefix = "gen:";
 
 std::vector<Generator> all_generators() {
     std::vector<Generator> all;
-    for (auto* family : {laplace_generators, spin_generators, lattice_generators,
-                         hubbard_generators, topi_generators, matpde_generators}) {
+    for (auto* family :
+         {laplace_generators, spin_generators, lattice_generators, hubbard_generators,
+          topi_generators, matpde_generators, irregular_generators}) {
         const std::vector<Generator> members = family();
         all.insert(all.end(), members.begin(), members.end());
     }
@@ -170,7 +171,7 @@ Parameters parse_parameters(const Generator& generator, const std::string& spec,
 }
 
 template <class T, class S>
-CsrRows<T> in_scalar(CsrRows<S>&& rows) {
+CsrRows<T> in_scalar(CsrRows<S>&& rows, int threads) {
     if constexpr (std::is_same_v<T, S>) {
         return std::move(rows);
     } else {
@@ -180,13 +181,15 @@ CsrRows<T> in_scalar(CsrRows<S>&& rows) {
         result.symmetry = rows.symmetry;
         result.row_start = std::move(rows.row_start);
         result.column = std::move(rows.column);
-        result.value.reserve(rows.value.size());
-        for (const S value : rows.value) {
+        result.value.resize(rows.value.size());
+#pragma omp parallel for num_threads(threads) schedule(static)
+        for (std::size_t k = 0; k < rows.value.size(); ++k) {
+            const S value = rows.value[k];
             if constexpr (is_complex_v<S>) {
-                result.value.emplace_back(static_cast<real_t<T>>(value.real()),
-                                          static_cast<real_t<T>>(value.imag()));
+                result.value[k] =
+                    T(static_cast<real_t<T>>(value.real()), static_cast<real_t<T>>(value.imag()));
             } else {
-                result.value.emplace_back(static_cast<real_t<T>>(value));
+                result.value[k] = static_cast<real_t<T>>(value);
             }
         }
         return result;
@@ -201,7 +204,7 @@ CsrRows<T> make_rows(const Comm& comm, const GeneratedMatrix& matrix,
     CsrRows<S> rows = rows_from_callback<S>(comm, matrix.rows, matrix.symmetry, make_row,
                                             {Partition::by_rows, weights}, threads);
     CsrRows<T> result;
-    comm.agree([&] { result = in_scalar<T>(std::move(rows)); });
+    comm.agree([&] { result = in_scalar<T>(std::move(rows), std::max(threads, 1)); });
     return result;
 }
 

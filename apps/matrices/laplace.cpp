@@ -16,17 +16,19 @@ namespace {
 using Grid = std::array<std::int64_t, 3>;
 
 void laplace_row(const Grid& n, int dimensions, std::int64_t row, RowEntries<double>& entries) {
+    // In ascending order of the columns, so that the row need not be sorted.
+    const Grid at{row % n[0], row / n[0] % n[1], row / n[0] / n[1]};
+    const Grid stride{1, n[0], n[0] * n[1]};
+    for (std::size_t d = n.size(); d-- > 0;) {
+        if (at[d] > 0) {
+            entries.add(row - stride[d], -1.0);
+        }
+    }
     entries.add(row, 2.0 * dimensions);
-    std::int64_t stride = 1;
-    for (const std::int64_t points : n) {
-        const std::int64_t at = row / stride % points;
-        if (at > 0) {
-            entries.add(row - stride, -1.0);
+    for (std::size_t d = 0; d < n.size(); ++d) {
+        if (at[d] + 1 < n[d]) {
+            entries.add(row + stride[d], -1.0);
         }
-        if (at + 1 < points) {
-            entries.add(row + stride, -1.0);
-        }
-        stride *= points;
     }
 }
 

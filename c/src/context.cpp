@@ -230,6 +230,27 @@ quiver_status quiver_matrix_create(quiver_context* context, const quiver_csr* cs
     });
 }
 
+quiver_status quiver_matrix_replace_values(quiver_context* context, quiver_operator* a,
+                                           quiver_type type, const void* value, int64_t count,
+                                           quiver_place place) {
+    return enter(context, [&](Context& ctx) {
+        const doors::AnyOperator& any = require_operator(context, a, "A");
+        const Place of_values = place_of(place);
+        if (any.matrix == nullptr || count < 0 || (value == nullptr && count > 0)) {
+            throw InputError(any.matrix == nullptr ? "A is not a matrix"
+                             : count < 0           ? "count = " + std::to_string(count)
+                                                   : "value is a null pointer");
+        }
+        if (dtype_of(type) != any.dtype) {
+            throw ShapeError("the new values have another scalar type than A");
+        }
+        visit_dtype(any.dtype, [&]<class T>() {
+            any.sparse<T>()->replace_values(
+                ctx, {static_cast<const T*>(value), static_cast<std::size_t>(count)}, of_values);
+        });
+    });
+}
+
 quiver_status quiver_adjoint_create(quiver_context* context, const quiver_operator* a,
                                     quiver_operator** adjoint) {
     return enter(context, [&](Context&) {

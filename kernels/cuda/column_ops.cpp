@@ -136,9 +136,12 @@ void gather_rows(Context& ctx, const GatherRowsArgs<T>& args) {
     template void axpby(Context&, const AxpbyArgs<T>&);                       \
     template void gather_columns(Context&, const GatherColumnsArgs<T>&);      \
     template void fill(Context&, const FillArgs<T>&);                         \
-    template void fill_random(Context&, const RandomArgs<T>&);                \
-    template void gather_rows(Context&, const GatherRowsArgs<T>&);
+    template void fill_random(Context&, const RandomArgs<T>&);
 QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
+
+#define QUIVER_INSTANTIATE(T) template void gather_rows(Context&, const GatherRowsArgs<T>&);
+QUIVER_FOR_EACH_ELEMENT(QUIVER_INSTANTIATE)
 #undef QUIVER_INSTANTIATE
 
 #define QUIVER_INSTANTIATE(U, T) template void convert(Context&, const ConvertArgs<U, T>&);

@@ -101,6 +101,7 @@ void CompileQueue::work() {
         if (!tasks_.empty()) {
             const std::function<void()> task = std::move(tasks_.front());
             tasks_.pop_front();
+            ++running_tasks_;
             lock.unlock();
             try {
                 task();
@@ -108,6 +109,8 @@ void CompileQueue::work() {
                 // The task is only a hint: missing kernels are compiled at their first use.
             }
             lock.lock();
+            --running_tasks_;
+            finished_.notify_all();
             continue;
         }
         // References to entries stay valid: other entries are inserted, but no entry is ever
@@ -172,6 +175,17 @@ CompiledProgram CompileQueue::get(const CompileRequest& request) {
     }
     lock.unlock();
     return cache_.get(request);
+}
+
+void CompileQueue::wait() {
+    const auto under_way = [](const auto& entry) {
+        return entry.second.state == State::queued || entry.second.state == State::compiling;
+    };
+    std::unique_lock lock(mutex_);
+    finished_.wait(lock, [&] {
+        return tasks_.empty() && running_tasks_ == 0 &&
+               std::none_of(entries_.begin(), entries_.end(), under_way);
+    });
 }
 
 }  // namespace quiver::cuda

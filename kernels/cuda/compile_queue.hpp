@@ -46,6 +46,8 @@ class CompileQueue {
     /// Returns the program. Waits for it if a thread is compiling it; compiles it here if no thread
     /// has started. Throws DeviceError if it does not compile.
     CompiledProgram get(const CompileRequest& request);
+    /// Waits until all tasks have run and all requests are compiled or have failed.
+    void wait();
 
   private:
     enum class State : std::uint8_t { queued, compiling, done, left_to_get };
@@ -70,6 +72,7 @@ class CompileQueue {
     std::condition_variable wake_, finished_;
     bool stop_ = false;
     std::deque<std::function<void()>> tasks_;
+    int running_tasks_ = 0;
     std::deque<std::string> order_, waiting_;
     bool one_under_way_ = false;  // a request that can wait is being compiled
     std::unordered_map<std::string, Entry> entries_;

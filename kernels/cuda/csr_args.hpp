@@ -16,9 +16,32 @@ struct CsrOnDevice {
     const T* value;
 };
 
+/// Facts about compressed rows: the first and the last offset, the entries of the longest row, and
+/// 1 if the offsets descend somewhere.
+struct CsrFacts {
+    std::int64_t first;
+    std::int64_t last;
+    unsigned long long longest;
+    unsigned descending;
+};
+
+/// The slots of a part of a SparseMatrix, whose entries are counted.
+template <class Index>
+struct EntryCountArgs {
+    std::int64_t slots;
+    std::int64_t own;
+    SpmmvRowList list;
+    const std::int64_t* piece_row;  // the row of piece p, which has number own + p in the list
+    int chunk;
+    const std::int64_t* start;
+    const Index* column;
+    std::int64_t* count;  // of each row
+};
+
 /// Rows or pieces of rows, in the storage of SpmmvArgs: entries where `start` puts them, column -1
 /// and value 0 as padding. If `first` is not null, chunk is 1, and slot s takes the entries from
-/// number first[s] on that fill its storage; otherwise it takes all entries of its row.
+/// number first[s] on that fill its storage; otherwise it takes all entries of its row. If
+/// csr.column is null, only the values are stored.
 template <class T, class From, class Index>
 struct CsrToChunksArgs {
     CsrOnDevice<T, From> csr;

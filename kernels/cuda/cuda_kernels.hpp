@@ -21,15 +21,28 @@ void open_compiler(Context& ctx);
 /// See kernels/prepare.hpp.
 template <class T>
 void request_products(Context& ctx, const BlockDemand& demand);
+void wait_for_kernels(Context& ctx);
 /// Starts to compile the kernels for products of the matrix in `args` with blocks of these widths.
 template <class T>
 void request_spmmv(Context& ctx, const SpmmvArgs<T>& args, std::span<const int> widths, bool dots);
 
+/// Starts to compile the kernels that store compressed rows with offsets and columns of type From.
+template <class T, class From>
+void request_csr_kernels(Context& ctx);
 /// True if csr_to_chunks may convert the rows: their columns are in 0 .. columns - 1 and ascend in
 /// each row, and their values are finite. row_start must ascend. Waits for the result.
 template <class T, class From>
 bool csr_fits(Context& ctx, const CsrOnDevice<T, From>& csr, std::int64_t columns);
 template <class T, class From, class Index>
 void csr_to_chunks(Context& ctx, const CsrToChunksArgs<T, From, Index>& args);
+/// True if all values are finite. Waits for the result.
+template <class T>
+bool values_are_finite(Context& ctx, const T* value, std::int64_t count);
+/// Adds the numbers of entries of the slots to the counts of their rows.
+template <class Index>
+void count_entries(Context& ctx, const EntryCountArgs<Index>& args);
+/// Replaces each of `count` numbers in device memory by the sum of those before it. data[count]
+/// becomes the sum of all.
+void prefix_sums(Context& ctx, std::int64_t* data, std::int64_t count);
 
 }  // namespace quiver::cuda

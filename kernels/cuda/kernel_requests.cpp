@@ -236,13 +236,14 @@ KernelList column_kernels() {
         list.push_back({"column_ops.cuh", instance(kernel, name)});
     }
     list.push_back({"convert.cuh", instance("convert", name, name)});
-    for (const char* from : {"int", "long"}) {
-        list.push_back({"csr.cuh", instance("csr_check", name, from)});
-        list.push_back({"csr.cuh", instance("csr_to_chunks", name, from, "int")});
+    for (const KernelList& csr : {csr_kernels<T, std::int32_t>(), csr_kernels<T, std::int64_t>()}) {
+        list.insert(list.end(), csr.begin(), csr.end());
     }
+    list.push_back({"csr.cuh", instance("check_values", name)});
+    list.push_back({"csr.cuh", instance("count_entries", "int")});
     list.push_back({"random.cuh", instance("fill_random", name)});
     list.push_back({"gram_factor.cuh", instance("gram_factor", name)});
-    return list;
+    return without_repetitions(std::move(list));
 }
 
 template <class T>
@@ -309,6 +310,10 @@ struct BackgroundPlannerOf {
 
 void open_compiler(Context& ctx) {
     static_cast<void>(ctx.service<Specialiser>());
+}
+
+void wait_for_kernels(Context& ctx) {
+    ctx.service<Specialiser>().wait();
 }
 
 template <class T>

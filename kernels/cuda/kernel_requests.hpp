@@ -29,6 +29,10 @@ KernelList kernels_of(Planner& planner, const BlockDemand& demand);
 /// The kernels that do not depend on widths: column updates, copies, random columns.
 template <class T>
 KernelList column_kernels();
+/// The kernels that store compressed rows with offsets and columns of type From, where the matrix
+/// has 32-bit indices.
+template <class T, class From>
+KernelList csr_kernels();
 
 /// A demand for kernels of sparse products Y = alpha (A - shift) X + beta Y.
 struct SparseDemand {

@@ -45,6 +45,9 @@ class Specialiser {
     using Use = std::function<bool(const KernelInstance&)>;
     void request_all(std::function<void(const Use&)> list);
 
+    /// Waits for everything that was requested.
+    void wait() { queue_.wait(); }
+
     /// Compiles those of `expressions` that are not loaded, several per program, on `threads`
     /// threads and without the cache on disk: for a search, which requests many kernels and keeps
     /// few. An instance that does not compile is skipped; get() reports its error.

@@ -269,9 +269,12 @@ void gather_rows(int threads, const GatherRowsArgs<T>& args) {
     template void axpby(int, const AxpbyArgs<T>&);                  \
     template void dots(int, const DotsArgs<T>&);                    \
     template void gather_columns(int, const GatherColumnsArgs<T>&); \
-    template void fill(int, const FillArgs<T>&);                    \
-    template void gather_rows(int, const GatherRowsArgs<T>&);
+    template void fill(int, const FillArgs<T>&);
 QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
+
+#define QUIVER_INSTANTIATE(T) template void gather_rows(int, const GatherRowsArgs<T>&);
+QUIVER_FOR_EACH_ELEMENT(QUIVER_INSTANTIATE)
 #undef QUIVER_INSTANTIATE
 
 #define QUIVER_INSTANTIATE(U, T) template void convert(int, const ConvertArgs<U, T>&);

@@ -26,6 +26,13 @@ struct GatherRowsArgs {
     }
 };
 
+/// bytes 2 sizeof(T) rows cols: one read and one write.
+template <class T>
+constexpr Cost cost(const GatherRowsArgs<T>& args) {
+    return {args.rows, args.cols, args.cols,
+            2.0 * sizeof(T) * static_cast<double>(args.rows) * args.cols, 0};
+}
+
 /// The rows of the slots of a sparse matrix. The slots of each run of 2^log_run stand for
 /// consecutive rows; `narrow` (32 bits) or `wide` (64 bits) holds the first row of each run. If
 /// both are null, slot s is row s.

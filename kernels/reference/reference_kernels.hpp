@@ -274,6 +274,45 @@ void fill(const FillArgs<T>& args) {
     }
 }
 
+/// Distances by their definition; the first of several nearest centres counts.
+template <class Acc, class In, class T>
+void kmeans_step(const KmeansStepArgs<In, T>& args) {
+    std::fill_n(args.sums, args.k * (args.d + 2), 0.0);
+    std::vector<Acc> sums(static_cast<std::size_t>(args.k * (args.d + 2)));
+    for (std::int64_t r = 0; r < args.rows; ++r) {
+        const auto point = [&](int p) {
+            return Acc(converted<double>(args.x[r * args.ldx + p])) - Acc(args.origin[p]);
+        };
+        int label = 0;
+        Acc least(0);
+        for (int j = 0; j < args.k; ++j) {
+            Acc distance(0);
+            for (int p = 0; p < args.d; ++p) {
+                const Acc difference = point(p) - Acc(args.centres[j * args.d + p]);
+                distance += difference * difference;
+            }
+            if (j == 0 || distance < least) {
+                least = distance;
+                label = j;
+            }
+        }
+        Acc* const sum = sums.data() + label * (args.d + 2);
+        for (int p = 0; p < args.d; ++p) {
+            sum[p] += point(p);
+        }
+        sum[args.d] += Acc(1);
+        sum[args.d + 1] += least;
+        if (args.labels != nullptr) {
+            args.labels[r] = label;
+        }
+        if (args.distances != nullptr) {
+            args.distances[r] = static_cast<T>(least);
+        }
+    }
+    std::transform(sums.begin(), sums.end(), args.sums,
+                   [](Acc sum) { return static_cast<double>(sum); });
+}
+
 template <class T>
 void gather_rows(const GatherRowsArgs<T>& args) {
     for (std::int64_t r = 0; r < args.rows; ++r) {

@@ -56,14 +56,18 @@ void resize_or_explain(std::vector<V>& vector, std::uint64_t size, const char* w
     grow_or_explain(vector, size, what, [&] { vector.resize(size); });
 }
 
-/// Appends the first `count` elements of `from`.
+/// Resizes an empty vector. All threads touch its memory first, because the first access to a page
+/// costs more than to set the page to zero.
 template <class V>
-void append_or_explain(std::vector<V>& vector, const std::vector<V>& from, std::size_t count,
-                       const char* what) {
-    grow_or_explain(vector, vector.size() + count, what, [&] {
-        vector.insert(vector.end(), from.begin(),
-                      from.begin() + static_cast<std::ptrdiff_t>(count));
-    });
+void resize_by_threads(std::vector<V>& vector, std::uint64_t size, const char* what, int threads) {
+    grow_or_explain(vector, size, what, [&] { vector.reserve(size); });
+    constexpr std::size_t page = 4096;
+    auto* const bytes = reinterpret_cast<volatile char*>(vector.data());
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (std::size_t at = 0; at < size * sizeof(V); at += page) {
+        bytes[at] = 0;
+    }
+    vector.resize(size);
 }
 
 /// Number of row offsets: one more than the rows, whose number may be the largest of 64 bits.
@@ -116,21 +120,40 @@ class RowFinisher {
 
 /// Sorts every row in place and closes the gaps that summed duplicates leave.
 template <class T>
-void finish_rows(CsrRows<T>& rows) {
-    RowFinisher<T> finisher;
+void finish_rows(CsrRows<T>& rows, int threads = 1) {
+    const std::int64_t count = std::ssize(rows.row_start) - 1;
+    const auto begin_of = [&](std::int64_t row) {
+        return rows.row_start[static_cast<std::size_t>(row)];
+    };
+    std::vector<std::int64_t> kept(static_cast<std::size_t>(count));
+    bool complete = true;
+#pragma omp parallel num_threads(threads) reduction(&& : complete)
+    {
+        RowFinisher<T> finisher;
+#pragma omp for schedule(static)
+        for (std::int64_t i = 0; i < count; ++i) {
+            const std::int64_t length = begin_of(i + 1) - begin_of(i);
+            const auto left = static_cast<std::int64_t>(
+                finisher.finish(rows.column.data() + begin_of(i), rows.value.data() + begin_of(i),
+                                static_cast<std::size_t>(length)));
+            kept[static_cast<std::size_t>(i)] = left;
+            complete = complete && left == length;
+        }
+    }
+    if (complete) {
+        return;
+    }
     std::int64_t write = 0;
     std::int64_t begin = 0;
-    for (std::size_t i = 0; i + 1 < rows.row_start.size(); ++i) {
-        const std::int64_t end = rows.row_start[i + 1];
-        const auto kept = static_cast<std::int64_t>(
-            finisher.finish(rows.column.data() + begin, rows.value.data() + begin,
-                            static_cast<std::size_t>(end - begin)));
+    for (std::int64_t i = 0; i < count; ++i) {
+        const std::int64_t end = begin_of(i + 1);
+        const std::int64_t left = kept[static_cast<std::size_t>(i)];
         if (write != begin) {
-            std::copy_n(rows.column.begin() + begin, kept, rows.column.begin() + write);
-            std::copy_n(rows.value.begin() + begin, kept, rows.value.begin() + write);
+            std::copy_n(rows.column.begin() + begin, left, rows.column.begin() + write);
+            std::copy_n(rows.value.begin() + begin, left, rows.value.begin() + write);
         }
-        write += kept;
-        rows.row_start[i + 1] = write;
+        write += left;
+        rows.row_start[static_cast<std::size_t>(i) + 1] = write;
         begin = end;
     }
     rows.column.resize(static_cast<std::size_t>(write));
@@ -170,15 +193,50 @@ void for_each_row(const RowMap& map, int threads, const RowCallback<T>& make_row
     }
 }
 
+/// The entries that a thread makes, in blocks, so that they need not move when more follow.
+template <class T>
+class EntryBlocks {
+  public:
+    void append(const RowEntries<T>& row, std::size_t count) {
+        if (blocks_.empty() || blocks_.back().column.size() + count > capacity_) {
+            capacity_ = std::max(count, entries_of_block);
+            RowEntries<T>& block = blocks_.emplace_back();
+            grow_or_explain(block.column, size_ + capacity_, "column indices",
+                            [&] { block.column.reserve(capacity_); });
+            grow_or_explain(block.value, size_ + capacity_, "matrix entries",
+                            [&] { block.value.reserve(capacity_); });
+        }
+        RowEntries<T>& block = blocks_.back();
+        const auto end = static_cast<std::ptrdiff_t>(count);
+        block.column.insert(block.column.end(), row.column.begin(), row.column.begin() + end);
+        block.value.insert(block.value.end(), row.value.begin(), row.value.begin() + end);
+        size_ += count;
+    }
+    std::size_t size() const { return size_; }
+    /// Moves all entries to these addresses.
+    void move_to(std::int64_t* column, T* value) {
+        for (RowEntries<T>& block : blocks_) {
+            column = std::copy(block.column.begin(), block.column.end(), column);
+            value = std::copy(block.value.begin(), block.value.end(), value);
+            block = {};
+        }
+    }
+
+  private:
+    static constexpr std::size_t entries_of_block = std::size_t{1} << 16;
+    std::vector<RowEntries<T>> blocks_;
+    std::size_t capacity_ = 0;  // of the last block
+    std::size_t size_ = 0;
+};
+
 template <class T>
 void fill_from_callback(CsrRows<T>& rows, int threads, const RowCallback<T>& make_row) {
     struct Part {
-        std::vector<std::int64_t> column;
-        std::vector<T> value;
+        EntryBlocks<T> entries;
         RowFinisher<T> finisher;
     };
     std::vector<Part> parts(static_cast<std::size_t>(threads));
-    resize_or_explain(rows.row_start, offsets_of(rows.map), "row offsets");
+    resize_by_threads(rows.row_start, offsets_of(rows.map), "row offsets", threads);
     for_each_row<T>(
         rows.map, threads, make_row,
         [&](std::size_t thread, std::int64_t i, RowEntries<T>& entries) {
@@ -195,20 +253,52 @@ void fill_from_callback(CsrRows<T>& rows, int threads, const RowCallback<T>& mak
             Part& part = parts[thread];
             const std::size_t kept = part.finisher.finish(
                 entries.column.data(), entries.value.data(), entries.column.size());
-            append_or_explain(part.column, entries.column, kept, "column indices");
-            append_or_explain(part.value, entries.value, kept, "matrix entries");
+            part.entries.append(entries, kept);
             rows.row_start[static_cast<std::size_t>(i) + 1] = static_cast<std::int64_t>(kept);
         });
     std::partial_sum(rows.row_start.begin(), rows.row_start.end(), rows.row_start.begin());
-    rows.column = std::move(parts[0].column);
-    rows.value = std::move(parts[0].value);
-    const auto total = static_cast<std::size_t>(rows.row_start.back());
-    grow_or_explain(rows.column, total, "column indices", [&] { rows.column.reserve(total); });
-    grow_or_explain(rows.value, total, "matrix entries", [&] { rows.value.reserve(total); });
+    std::vector<std::size_t> first(parts.size(), 0);
     for (std::size_t p = 1; p < parts.size(); ++p) {
-        const Part part = std::move(parts[p]);
-        rows.column.insert(rows.column.end(), part.column.begin(), part.column.end());
-        rows.value.insert(rows.value.end(), part.value.begin(), part.value.end());
+        first[p] = first[p - 1] + parts[p - 1].entries.size();
+    }
+    const auto total = static_cast<std::uint64_t>(rows.row_start.back());
+    resize_by_threads(rows.column, total, "column indices", threads);
+    resize_by_threads(rows.value, total, "matrix entries", threads);
+#pragma omp parallel for num_threads(threads) schedule(static, 1)
+    for (std::size_t p = 0; p < parts.size(); ++p) {
+        parts[p].entries.move_to(rows.column.data() + first[p], rows.value.data() + first[p]);
+    }
+}
+
+/// Copies valid offsets, and columns and values. Throws InputError for the first entry that is
+/// invalid.
+template <class T, class Index>
+void copy_csr(CsrRows<T>& rows, std::span<const Index> row_start, std::span<const Index> column,
+              std::span<const T> value, int threads) {
+    resize_by_threads(rows.row_start, row_start.size(), "row offsets", threads);
+    resize_by_threads(rows.column, column.size(), "column indices", threads);
+    resize_by_threads(rows.value, value.size(), "matrix entries", threads);
+    const std::int64_t first = row_start.front();
+    bool valid = true;
+#pragma omp parallel num_threads(threads) reduction(&& : valid)
+    {
+#pragma omp for schedule(static) nowait
+        for (std::size_t i = 0; i < row_start.size(); ++i) {
+            rows.row_start[i] = row_start[i] - first;
+        }
+#pragma omp for schedule(static)
+        for (std::size_t k = 0; k < column.size(); ++k) {
+            rows.column[k] = column[k];
+            rows.value[k] = value[k];
+            valid = valid && column[k] >= 0 && column[k] < rows.global_cols && is_finite(value[k]);
+        }
+    }
+    for (std::size_t i = 0; i + 1 < row_start.size() && !valid; ++i) {
+        for (auto k = static_cast<std::size_t>(rows.row_start[i]);
+             k < static_cast<std::size_t>(rows.row_start[i + 1]); ++k) {
+            check_entry("user CSR", rows.map.first_row() + static_cast<std::int64_t>(i),
+                        rows.column[k], rows.global_cols, value[k]);
+        }
     }
 }
 
@@ -236,6 +326,53 @@ std::vector<std::int64_t> count_rows(const Comm& comm, const RowMap& map,
             }
         });
     return counts;
+}
+
+template <class T>
+void check_entries(const std::vector<Entry<T>>& entries, std::int64_t global_rows,
+                   std::int64_t global_cols) {
+    for (const Entry<T>& entry : entries) {
+        if (entry.row < 0 || entry.row >= global_rows) {
+            throw InputError("entries: " + place_of(entry.row, entry.column) +
+                             ": the matrix has rows 0 .. " + std::to_string(global_rows - 1));
+        }
+        check_entry("entries", entry.row, entry.column, global_cols, entry.value);
+    }
+}
+
+/// Sends the entries to the owners of their rows. `next`: the counts of count_rows().
+template <class T>
+CsrRows<T> place_entries(const Comm& comm, const RowMap& map, std::int64_t global_cols,
+                         Symmetry symmetry, std::vector<Entry<T>> entries,
+                         std::vector<std::int64_t> next) {
+    CsrRows<T> rows;
+    rows.map = map;
+    rows.global_cols = global_cols;
+    rows.symmetry = symmetry;
+    comm.agree([&] {
+        resize_or_explain(rows.row_start, offsets_of(rows.map), "row offsets");
+        std::partial_sum(next.begin(), next.end(), rows.row_start.begin() + 1);
+        resize_or_explain(rows.column, static_cast<std::uint64_t>(rows.row_start.back()),
+                          "column indices");
+        resize_or_explain(rows.value, static_cast<std::uint64_t>(rows.row_start.back()),
+                          "matrix entries");
+    });
+    std::copy_n(rows.row_start.begin(), next.size(), next.begin());
+    exchange<Entry<T>>(
+        comm, static_cast<std::int64_t>(entries.size()),
+        [&](std::int64_t i) { return entries[static_cast<std::size_t>(i)]; },
+        [&](const Entry<T>& entry) { return rows.map.owner(entry.row); },
+        [&](int, std::span<const Entry<T>> items) {
+            for (const Entry<T>& entry : items) {
+                const auto slot = static_cast<std::size_t>(
+                    next[static_cast<std::size_t>(entry.row - rows.map.first_row())]++);
+                rows.column[slot] = entry.column;
+                rows.value[slot] = entry.value;
+            }
+        });
+    std::vector<Entry<T>>().swap(entries);
+    comm.agree([&] { finish_rows(rows); });
+    return rows;
 }
 
 }  // namespace
@@ -270,7 +407,8 @@ CsrRows<T> rows_from_callback(const Comm& comm, std::int64_t global_rows, Symmet
 template <class T, class Index>
 CsrRows<T> rows_from_csr(const Comm& comm, const RowMap& map, Symmetry symmetry,
                          std::span<const Index> row_start, std::span<const Index> column,
-                         std::span<const T> value, const std::optional<RowMap>& column_map) {
+                         std::span<const T> value, int threads,
+                         const std::optional<RowMap>& column_map) {
     CsrRows<T> rows;
     rows.map = map;
     rows.global_cols = (column_map ? *column_map : map).global_rows();
@@ -298,106 +436,41 @@ CsrRows<T> rows_from_csr(const Comm& comm, const RowMap& map, Symmetry symmetry,
                              " entries, but there are " + std::to_string(column.size()) +
                              " columns and " + std::to_string(value.size()) + " values");
         }
-        resize_or_explain(rows.row_start, local_rows + 1, "row offsets");
-        for (std::size_t i = 0; i <= local_rows; ++i) {
-            rows.row_start[i] = static_cast<std::int64_t>(row_start[i] - row_start.front());
-        }
-        for (std::size_t i = 0; i < local_rows; ++i) {
-            for (auto k = static_cast<std::size_t>(rows.row_start[i]);
-                 k < static_cast<std::size_t>(rows.row_start[i + 1]); ++k) {
-                check_entry("user CSR", map.first_row() + static_cast<std::int64_t>(i),
-                            static_cast<std::int64_t>(column[k]), rows.global_cols, value[k]);
-            }
-        }
-        grow_or_explain(rows.column, count, "column indices",
-                        [&] { rows.column.assign(column.begin(), column.end()); });
-        grow_or_explain(rows.value, count, "matrix entries",
-                        [&] { rows.value.assign(value.begin(), value.end()); });
-        finish_rows(rows);
+        copy_csr(rows, row_start, column, value, threads);
+        finish_rows(rows, threads);
     });
     return rows;
 }
-
-namespace {
-
-template <class T>
-void check_entries(const Comm& comm, const std::vector<Entry<T>>& entries, std::int64_t rows,
-                   std::int64_t cols) {
-    comm.agree([&] {
-        for (const Entry<T>& entry : entries) {
-            if (entry.row < 0 || entry.row >= rows) {
-                throw InputError("entries: " + place_of(entry.row, entry.column) +
-                                 ": the matrix has rows 0 .. " + std::to_string(rows - 1));
-            }
-            check_entry("entries", entry.row, entry.column, cols, entry.value);
-        }
-    });
-}
-
-/// Sends the entries to the ranks of their rows, which get next[i] entries for row i.
-template <class T>
-void fill_from_entries(const Comm& comm, CsrRows<T>& rows, std::vector<std::int64_t> next,
-                       std::vector<Entry<T>>&& entries) {
-    comm.agree([&] {
-        resize_or_explain(rows.row_start, offsets_of(rows.map), "row offsets");
-        std::partial_sum(next.begin(), next.end(), rows.row_start.begin() + 1);
-        resize_or_explain(rows.column, static_cast<std::uint64_t>(rows.row_start.back()),
-                          "column indices");
-        resize_or_explain(rows.value, static_cast<std::uint64_t>(rows.row_start.back()),
-                          "matrix entries");
-    });
-    std::copy_n(rows.row_start.begin(), next.size(), next.begin());
-    exchange<Entry<T>>(
-        comm, static_cast<std::int64_t>(entries.size()),
-        [&](std::int64_t i) { return entries[static_cast<std::size_t>(i)]; },
-        [&](const Entry<T>& entry) { return rows.map.owner(entry.row); },
-        [&](int, std::span<const Entry<T>> items) {
-            for (const Entry<T>& entry : items) {
-                const auto slot = static_cast<std::size_t>(
-                    next[static_cast<std::size_t>(entry.row - rows.map.first_row())]++);
-                rows.column[slot] = entry.column;
-                rows.value[slot] = entry.value;
-            }
-        });
-    std::vector<Entry<T>>().swap(entries);
-    comm.agree([&] { finish_rows(rows); });
-}
-
-}  // namespace
 
 template <class T>
 CsrRows<T> rows_from_entries(const Comm& comm, std::int64_t global_rows, std::int64_t global_cols,
                              Symmetry symmetry, std::vector<Entry<T>> entries,
                              Partition partition) {
-    CsrRows<T> rows;
-    comm.agree([&] { rows.map = RowMap::by_rows(comm, global_rows, partition.weights); });
-    require_row_memory(comm, rows.map);
-    rows.global_cols = global_cols;
-    rows.symmetry = symmetry;
-    check_entries(comm, entries, global_rows, global_cols);
-    std::vector<std::int64_t> next = count_rows(comm, rows.map, entries);
+    RowMap map;
+    comm.agree([&] { map = RowMap::by_rows(comm, global_rows, partition.weights); });
+    require_row_memory(comm, map);
+    comm.agree([&] { check_entries(entries, global_rows, global_cols); });
+    std::vector<std::int64_t> counts = count_rows(comm, map, entries);
     if (partition.kind == Partition::by_nonzeros && comm.size() > 1) {
-        const RowMap balanced = RowMap::by_nonzeros(comm, rows.map, next, partition.weights);
-        if (!(balanced == rows.map)) {
-            rows.map = balanced;
-            next = count_rows(comm, rows.map, entries);
+        const RowMap balanced = RowMap::by_nonzeros(comm, map, counts, partition.weights);
+        if (!(balanced == map)) {
+            map = balanced;
+            counts = count_rows(comm, map, entries);
         }
     }
-    fill_from_entries(comm, rows, std::move(next), std::move(entries));
-    return rows;
+    return place_entries(comm, map, global_cols, symmetry, std::move(entries), std::move(counts));
 }
 
 template <class T>
 CsrRows<T> rows_from_entries(const Comm& comm, const RowMap& map, const RowMap& column_map,
                              Symmetry symmetry, std::vector<Entry<T>> entries) {
-    CsrRows<T> rows;
-    rows.map = map;
-    rows.column_map = column_map;
-    rows.global_cols = column_map.global_rows();
-    rows.symmetry = symmetry;
+    const std::int64_t global_cols = column_map.global_rows();
     require_row_memory(comm, map);
-    check_entries(comm, entries, map.global_rows(), rows.global_cols);
-    fill_from_entries(comm, rows, count_rows(comm, map, entries), std::move(entries));
+    comm.agree([&] { check_entries(entries, map.global_rows(), global_cols); });
+    std::vector<std::int64_t> counts = count_rows(comm, map, entries);
+    CsrRows<T> rows =
+        place_entries(comm, map, global_cols, symmetry, std::move(entries), std::move(counts));
+    rows.column_map = column_map;
     return rows;
 }
 
@@ -407,10 +480,10 @@ CsrRows<T> rows_from_entries(const Comm& comm, const RowMap& map, const RowMap& 
                                            std::optional<std::int64_t>);                       \
     template CsrRows<T> rows_from_csr(                                                         \
         const Comm&, const RowMap&, Symmetry, std::span<const std::int32_t>,                   \
-        std::span<const std::int32_t>, std::span<const T>, const std::optional<RowMap>&);      \
+        std::span<const std::int32_t>, std::span<const T>, int, const std::optional<RowMap>&); \
     template CsrRows<T> rows_from_csr(                                                         \
         const Comm&, const RowMap&, Symmetry, std::span<const std::int64_t>,                   \
-        std::span<const std::int64_t>, std::span<const T>, const std::optional<RowMap>&);      \
+        std::span<const std::int64_t>, std::span<const T>, int, const std::optional<RowMap>&); \
     template CsrRows<T> rows_from_entries(const Comm&, std::int64_t, std::int64_t, Symmetry,   \
                                           std::vector<Entry<T>>, Partition);                   \
     template CsrRows<T> rows_from_entries(const Comm&, const RowMap&, const RowMap&, Symmetry, \

@@ -46,13 +46,13 @@ CsrRows<T> rows_from_callback(
     Partition partition = Partition::by_rows, int threads = 1,
     std::optional<std::int64_t> global_cols = std::nullopt);
 
-/// Copies a caller's CSR arrays for this rank's rows: row_start has map.local_rows() + 1 entries
-/// and may begin with any number. Columns are global and in any order; duplicates are summed.
-/// column_map: see CsrRows; none: the matrix is square. Collective.
+/// Copies a caller's CSR arrays for this rank's rows, with `threads` threads: row_start has
+/// map.local_rows() + 1 entries and may begin with any number. Columns are global and in any order;
+/// duplicates are summed. column_map: see CsrRows; none: the matrix is square. Collective.
 template <class T, class Index>
 CsrRows<T> rows_from_csr(const Comm& comm, const RowMap& map, Symmetry symmetry,
                          std::span<const Index> row_start, std::span<const Index> column,
-                         std::span<const T> value,
+                         std::span<const T> value, int threads = 1,
                          const std::optional<RowMap>& column_map = std::nullopt);
 
 template <class T>

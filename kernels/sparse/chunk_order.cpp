@@ -2,9 +2,12 @@
 #include "kernels/sparse/chunk_order.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <exception>
 #include <optional>
+#include <unordered_map>
+#include <utility>
 
 namespace quiver {
 namespace {
@@ -33,8 +36,9 @@ void visit_columns(const ChunkRows& rows, std::int64_t chunk, Use&& use) {
 constexpr std::int32_t no_chunk = -1;
 
 /// The chunk of each row, or no_chunk.
-std::vector<std::int32_t> chunks_of_rows(const ChunkRows& rows) {
+std::vector<std::int32_t> chunks_of_rows(const ChunkRows& rows, int threads) {
     std::vector<std::int32_t> chunk_of(rows.row_start.size() - 1, no_chunk);
+#pragma omp parallel for num_threads(threads) schedule(static)
     for (std::int64_t s = 0; s < rows.chunks * rows.chunk; ++s) {
         chunk_of[static_cast<std::size_t>(rows.row_of(rows.first_slot + s))] =
             static_cast<std::int32_t>(s / rows.chunk);
@@ -82,7 +86,7 @@ struct ChunkGraphs {
     ChunkGraphs(const ChunkRows& rows, int threads)
         : each(std::max<std::int64_t>((rows.chunks + threads - 1) / threads, 1)),
           part(static_cast<std::size_t>((rows.chunks + each - 1) / each)) {
-        const std::vector<std::int32_t> chunk_of = chunks_of_rows(rows);
+        const std::vector<std::int32_t> chunk_of = chunks_of_rows(rows, threads);
         std::vector<std::exception_ptr> errors(part.size());
 #pragma omp parallel for num_threads(threads) schedule(static)
         for (std::size_t p = 0; p < part.size(); ++p) {
@@ -144,13 +148,6 @@ class Tiles {
             pull_[chunk] = 0;
         }
     }
-    /// Makes the chunks of a tile available to other tiles.
-    void free(std::span<const std::int64_t> tile) {
-        for (const std::int64_t chunk : tile) {
-            taken_[static_cast<std::size_t>(chunk)] = 0;
-            pull_[static_cast<std::size_t>(chunk)] = 0;
-        }
-    }
 
   private:
     std::vector<char> taken_;
@@ -158,32 +155,59 @@ class Tiles {
     std::vector<std::int32_t> pull_;
 };
 
-/// Counts the distinct own rows of X that tiles read.
-class RowsRead {
+/// A tile that grows as those of Tiles, one chunk a step and as if there were no other tile.
+class FreeTile {
   public:
-    explicit RowsRead(const ChunkRows& rows)
-        : rows_(rows), seen_by_(rows.row_start.size() - 1, 0) {}
+    FreeTile(FreeTile&&) noexcept = default;
+    FreeTile& operator=(FreeTile&&) noexcept = default;
+    explicit FreeTile(std::int64_t seed) { frontier_.push_back(&*found_.emplace(seed, 0).first); }
 
-    void begin_tile() { ++tile_; }
-    void add(std::int64_t chunk) {
-        visit_columns(rows_, chunk, [&](std::size_t row) {
-            read_ += seen_by_[row] != tile_ ? 1 : 0;
-            seen_by_[row] = tile_;
-        });
-        computed_ += rows_.chunk;
+    /// Takes the next chunk; returns no_chunk if the tile refers to no further chunk.
+    std::int64_t step() {
+        if (frontier_.empty()) {
+            return no_chunk;
+        }
+        const auto strongest =
+            std::max_element(frontier_.begin(), frontier_.end(),
+                             [](const auto* a, const auto* b) { return a->second < b->second; });
+        const std::int64_t next = (*strongest)->first;
+        frontier_.erase(strongest);
+        return next;
     }
-    double per_row() const {
-        return computed_ == 0 ? 0 : static_cast<double>(read_) / static_cast<double>(computed_);
+    /// Adds the entry of a taken chunk that refers to `chunk`.
+    void refer_to(std::int64_t chunk) {
+        const auto [at, is_new] = found_.emplace(chunk, 0);
+        if (is_new) {
+            frontier_.push_back(&*at);
+        }
+        ++at->second;
     }
 
   private:
-    const ChunkRows& rows_;
-    /// For each row the last tile that has read it; 0 if none has.
-    std::vector<std::int32_t> seen_by_;
-    std::int32_t tile_ = 0;
-    std::int64_t read_ = 0;
-    std::int64_t computed_ = 0;
+    /// The chunks that were found, and the number of entries that refer to each.
+    std::unordered_map<std::int64_t, std::int64_t> found_;
+    std::vector<std::pair<const std::int64_t, std::int64_t>*> frontier_;
 };
+
+/// The number of distinct rows, which may be sorted.
+std::int64_t count_distinct(std::span<std::int64_t> rows) {
+    std::array<std::uint64_t, 8192> seen{};  // a bit for each row between the first and the last
+    const auto [least, most] = std::minmax_element(rows.begin(), rows.end());
+    const std::int64_t words = rows.empty() ? 0 : (*most - *least) / 64 + 1;
+    if (words <= std::min(std::ssize(seen), std::ssize(rows))) {
+        const std::int64_t first = rows.empty() ? 0 : *least;
+        std::int64_t count = 0;
+        for (const std::int64_t row : rows) {
+            std::uint64_t& word = seen[static_cast<std::size_t>((row - first) / 64)];
+            const std::uint64_t bit = std::uint64_t{1} << (row - first) % 64;
+            count += (word & bit) == 0 ? 1 : 0;
+            word |= bit;
+        }
+        return count;
+    }
+    std::sort(rows.begin(), rows.end());
+    return std::unique(rows.begin(), rows.end()) - rows.begin();
+}
 
 /// The distance between sample tiles that gives at most `samples` of them among `tiles` tiles.
 std::int64_t step_of_samples(std::int64_t tiles, std::int64_t samples) {
@@ -215,41 +239,106 @@ std::vector<std::int64_t> tiled_order(const ChunkRows& rows, int tile, int threa
     return order;
 }
 
-double rows_read_per_row(const ChunkRows& rows, std::span<const std::int64_t> order, int tile) {
-    const std::int64_t tiles = rows.chunks / tile;
-    RowsRead read(rows);
+double rows_read_per_row(const ChunkSampler& sampler, std::span<const std::int64_t> order,
+                         int tile) {
+    const std::int64_t tiles = sampler.chunks / tile;
+    std::vector<std::int64_t> sample;
     for (std::int64_t t = 0; t < tiles; t += step_of_samples(tiles, 256)) {
-        read.begin_tile();
         for (std::int64_t c = t * tile; c < (t + 1) * tile; ++c) {
-            read.add(order.empty() ? c : order[static_cast<std::size_t>(c)]);
+            sample.push_back(order.empty() ? c : order[static_cast<std::size_t>(c)]);
         }
     }
-    return read.per_row();
+    if (sample.empty()) {
+        return 0;
+    }
+    std::int64_t read = 0;
+    // A few tiles at a time, because the columns of all of them may take much memory.
+    const auto many = static_cast<std::size_t>(16 * tile);
+    for (std::size_t c = 0; c < sample.size(); c += many) {
+        const std::size_t chunks = std::min(many, sample.size() - c);
+        ChunkTargets targets = sampler.targets(std::span(sample).subspan(c, chunks));
+#pragma omp parallel for num_threads(sampler.threads) schedule(static) reduction(+ : read)
+        for (std::size_t i = 0; i < chunks; i += static_cast<std::size_t>(tile)) {
+            read += count_distinct(targets.of(i, i + static_cast<std::size_t>(tile)));
+        }
+    }
+    return static_cast<double>(read) /
+           static_cast<double>(std::ssize(sample) * static_cast<std::int64_t>(sampler.chunk));
 }
 
-double rows_read_by_free_tiles(const ChunkRows& rows, int tile) {
-    const std::vector<std::int32_t> chunk_of = chunks_of_rows(rows);
-    const auto visit = [&](std::size_t chunk, auto&& use) {
-        visit_columns(rows, static_cast<std::int64_t>(chunk), [&](std::size_t row) {
-            if (chunk_of[row] != no_chunk) {
-                use(static_cast<std::size_t>(chunk_of[row]), 1);
-            }
-        });
-    };
-    const std::int64_t tiles = rows.chunks / tile;
-    Tiles samples(static_cast<std::size_t>(rows.chunks));
-    RowsRead read(rows);
-    std::vector<std::int64_t> order;
+double rows_read_by_free_tiles(const ChunkSampler& sampler, int tile) {
+    const std::int64_t tiles = sampler.chunks / tile;
+    std::vector<FreeTile> samples;
     for (std::int64_t t = 0; t < tiles; t += step_of_samples(tiles, 32)) {
-        order.clear();
-        samples.grow(static_cast<std::size_t>(t * tile), tile, visit, order);
-        samples.free(order);
-        read.begin_tile();
-        for (const std::int64_t chunk : order) {
-            read.add(chunk);
+        samples.emplace_back(t * tile);
+    }
+    std::vector<std::vector<std::int64_t>> rows(samples.size());
+    std::int64_t computed = 0;
+    // All samples take a step before their columns are read, because a device is asked for them.
+    for (int step = 0; step < tile; ++step) {
+        std::vector<std::int64_t> taken;
+        std::vector<std::size_t> taken_by;
+        for (std::size_t i = 0; i < samples.size(); ++i) {
+            const std::int64_t next = samples[i].step();
+            if (next != no_chunk) {
+                taken.push_back(next);
+                taken_by.push_back(i);
+            }
+        }
+        if (taken.empty()) {
+            break;
+        }
+        computed += std::ssize(taken) * sampler.chunk;
+        ChunkTargets targets = sampler.targets(taken);
+        for (std::size_t c = 0; c < taken.size(); ++c) {
+            const std::size_t i = taken_by[c];
+            for (const std::int64_t row : targets.of(c, c + 1)) {
+                rows[i].push_back(row);
+                const std::int64_t chunk = sampler.chunk_of(row);
+                if (chunk != no_chunk) {
+                    samples[i].refer_to(chunk);
+                }
+            }
         }
     }
-    return read.per_row();
+    std::int64_t read = 0;
+    for (std::vector<std::int64_t>& of_tile : rows) {
+        read += count_distinct(of_tile);
+    }
+    return computed == 0 ? 0 : static_cast<double>(read) / static_cast<double>(computed);
+}
+
+ChunkSampler sampler_of(const ChunkRows& rows, int threads) {
+    ChunkSampler sampler;
+    sampler.chunks = rows.chunks;
+    sampler.chunk = rows.chunk;
+    sampler.threads = threads;
+    sampler.targets = [&rows](std::span<const std::int64_t> chunks) {
+        ChunkTargets targets;
+        for (const std::int64_t chunk : chunks) {
+            visit_columns(rows, chunk, [&](std::size_t row) {
+                targets.row.push_back(static_cast<std::int64_t>(row));
+            });
+            targets.start.push_back(targets.row.size());
+        }
+        return targets;
+    };
+    if (rows.row.empty()) {
+        sampler.chunk_of = [&rows](std::int64_t row) {
+            const std::int64_t chunk = (row - rows.first_slot) / rows.chunk;
+            return row >= rows.first_slot && chunk < rows.chunks ? chunk : no_chunk;
+        };
+    } else {
+        // Most callers need only targets().
+        sampler.chunk_of = [&rows, threads,
+                            chunk_of = std::vector<std::int32_t>()](std::int64_t row) mutable {
+            if (chunk_of.empty()) {
+                chunk_of = chunks_of_rows(rows, threads);
+            }
+            return std::int64_t{chunk_of[static_cast<std::size_t>(row)]};
+        };
+    }
+    return sampler;
 }
 
 }  // namespace quiver

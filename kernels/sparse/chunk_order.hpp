@@ -3,7 +3,9 @@
 // Private to kernels/sparse/.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <variant>
 #include <vector>
@@ -35,12 +37,37 @@ struct ChunkRows {
 /// numbers per chunk.
 std::vector<std::int64_t> tiled_order(const ChunkRows& rows, int tile, int threads = 1);
 
+/// The own rows of X to which the entries of some chunks refer, chunk by chunk, entry by entry.
+struct ChunkTargets {
+    std::vector<std::size_t> start{0};
+    std::vector<std::int64_t> row;
+
+    /// The rows of chunks number first .. end - 1 of those that were asked for.
+    std::span<std::int64_t> of(std::size_t first, std::size_t end) {
+        return std::span(row).subspan(start[first], start[end] - start[first]);
+    }
+};
+
+/// Access to the columns of a few chunks, in any place.
+struct ChunkSampler {
+    std::int64_t chunks = 0;
+    int chunk = 1;  // slots per chunk
+    int threads = 1;
+    std::function<ChunkTargets(std::span<const std::int64_t> chunks)> targets;
+    std::function<std::int64_t(std::int64_t row)> chunk_of;  // the chunk of an own row, or -1
+};
+
+/// The sampler of rows in host memory, which must live as long. Memory: 4 bytes per row unless the
+/// rows have their natural order.
+ChunkSampler sampler_of(const ChunkRows& rows, int threads = 1);
+
 /// The average number of distinct own rows of X that a tile reads per computed row. An empty
 /// `order` means the given order of the chunks. Estimated from evenly spread sample tiles.
-double rows_read_per_row(const ChunkRows& rows, std::span<const std::int64_t> order, int tile);
+double rows_read_per_row(const ChunkSampler& sampler, std::span<const std::int64_t> order,
+                         int tile);
 
 /// Estimates rows_read_per_row() for the result of tiled_order(), at a fraction of its cost: each
 /// of a few sample tiles grows as if there were no other tile.
-double rows_read_by_free_tiles(const ChunkRows& rows, int tile);
+double rows_read_by_free_tiles(const ChunkSampler& sampler, int tile);
 
 }  // namespace quiver

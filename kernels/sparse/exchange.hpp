@@ -16,6 +16,20 @@
 
 namespace quiver {
 
+/// The MPI datatype of `bytes` bytes, at most 2^31 - 1.
+struct ItemType {
+    MPI_Datatype handle = MPI_DATATYPE_NULL;
+
+    explicit ItemType(std::size_t bytes) {
+        check_mpi(MPI_Type_contiguous(static_cast<int>(bytes), MPI_BYTE, &handle),
+                  "MPI_Type_contiguous");
+        check_mpi(MPI_Type_commit(&handle), "MPI_Type_commit");
+    }
+    ItemType(const ItemType&) = delete;
+    ItemType& operator=(const ItemType&) = delete;
+    ~ItemType() { MPI_Type_free(&handle); }
+};
+
 /// Sends item_at(i), i = 0 .. count - 1, to rank owner_of(item), and passes the received items to
 /// consume(source, items). The items of a source come in the order in which it sent them.
 /// Collective; `count` may differ between ranks. item_at and owner_of must be pure, and `consume`
@@ -56,18 +70,7 @@ void exchange(const Comm& comm, std::int64_t count, ItemAt&& item_at, OwnerOf&& 
     });
     Item* send = reinterpret_cast<Item*>(send_bytes.get());
     Item* receive = reinterpret_cast<Item*>(receive_bytes.get());
-    struct ItemType {
-        MPI_Datatype handle = MPI_DATATYPE_NULL;
-        ItemType() {
-            check_mpi(MPI_Type_contiguous(static_cast<int>(sizeof(Item)), MPI_BYTE, &handle),
-                      "MPI_Type_contiguous");
-            check_mpi(MPI_Type_commit(&handle), "MPI_Type_commit");
-        }
-        ItemType(const ItemType&) = delete;
-        ItemType& operator=(const ItemType&) = delete;
-        ~ItemType() { MPI_Type_free(&handle); }
-    };
-    const ItemType type;
+    const ItemType type(sizeof(Item));
     const auto step = static_cast<std::int64_t>(most);
     const std::int64_t rounds = (largest + step - 1) / step;
     for (std::int64_t round = 0; round < rounds; ++round) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -11,17 +12,52 @@
 #include <vector>
 
 #include "blockvec/context.hpp"
+#include "blockvec/error.hpp"
 #include "kernels/sparse/sparse_layout.hpp"
 
 namespace quiver {
+
+/// Copies an array of the host to device memory as To, and waits for it. All threads convert a
+/// piece in page-locked memory while the piece before is in flight.
+template <class To, class From>
+void copy_to_device(Context& ctx, To* to, std::span<const From> from) {
+    constexpr std::size_t piece = (std::size_t{16} << 20) / sizeof(To);
+    constexpr std::size_t of_thread = (std::size_t{64} << 10) / sizeof(To);
+    const std::size_t most = std::min(piece, from.size());
+    const Scratch stage = ctx.scratch(MemoryKind::pinned, 2 * most * sizeof(To));
+    std::array<DeviceEvent, 2> copied{device::create_event(false), device::create_event(false)};
+    for (std::size_t begin = 0, i = 0; begin < from.size(); begin += piece, ++i) {
+        const std::size_t count = std::min(piece, from.size() - begin);
+        To* const here = stage.as<To>() + i % 2 * most;
+        if (i >= 2) {
+            device::synchronize(copied[i % 2]);
+        }
+#pragma omp parallel for num_threads(ctx.threads()) schedule(static)
+        for (std::size_t block = 0; block < count; block += of_thread) {
+            const auto part = from.subspan(begin + block, std::min(of_thread, count - block));
+            if constexpr (std::is_same_v<To, From>) {
+                std::copy(part.begin(), part.end(), here + block);
+            } else {
+                std::transform(part.begin(), part.end(), here + block,
+                               [](From value) { return static_cast<To>(value); });
+            }
+        }
+        device::copy(to + begin, here, count * sizeof(To), ctx.stream());
+        device::record(copied[i % 2], ctx.stream());
+    }
+    ctx.synchronize();
+    for (const DeviceEvent event : copied) {
+        device::destroy_event(event);
+    }
+}
 
 inline Buffer to_place(Context& ctx, Buffer host, const char* what) {
     if (ctx.place() == Place::host || host.bytes() == 0) {
         return host;
     }
     Buffer result = ctx.allocate(MemoryKind::device, host.bytes(), what);
-    device::copy(result.as<void>(), host.as<void>(), host.bytes(), ctx.stream());
-    ctx.synchronize();
+    copy_to_device(ctx, result.as<char>(),
+                   std::span<const char>(host.as<const char>(), host.bytes()));
     return result;
 }
 
@@ -72,6 +108,14 @@ Buffer make_entries(Context& ctx, const SparseLayout& layout,
         }
     }
     return to_place(ctx, std::move(host), what);
+}
+
+/// Throws NumericalError if an index of a matrix is wrong.
+inline void require_sound_index(bool sound) {
+    if (!sound) {
+        throw NumericalError(
+            "sparse matrix: an index array has changed in memory; read the matrix again");
+    }
 }
 
 /// The elements of an array in either place, as To, in host memory.

@@ -5,11 +5,15 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "kernels/sparse/sparse_matrix.hpp"
 
 namespace quiver {
+
+/// Distinct columns of other ranks, ascending. Memory: about twice the result.
+std::vector<std::int64_t> remote_columns(const RowMap& map, std::span<const std::int64_t> columns);
 
 /// The interior rows, without entries in columns of other ranks, then the boundary rows, which are
 /// computed in stages.
@@ -19,9 +23,10 @@ struct RowSplit {
     int stages = 1;
 };
 
-/// `in_stages`: true if the halo can arrive in stages. Throws as CsrRows::domain_map().
+/// `in_stages`: true if the halo can arrive in stages. Throws as CsrRows::domain_map(). Cost: one
+/// pass over the columns, unless this rank has all of them.
 template <class T>
-RowSplit split_rows(const CsrRows<T>& rows, bool in_stages);
+RowSplit split_rows(const CsrRows<T>& rows, bool in_stages, int threads = 1);
 
 /// The columns of other ranks, sorted by rank; within a rank in ascending order or, with several
 /// stages, in order of first use.
@@ -38,6 +43,7 @@ struct NeededRows {
     }
 };
 
+/// Cost: one pass over the boundary rows, and a sort of the columns of other ranks.
 template <class T>
 NeededRows needed_rows(const CsrRows<T>& rows, const RowSplit& split);
 

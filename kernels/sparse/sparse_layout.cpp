@@ -9,19 +9,13 @@
 #include <string>
 
 #include "blockvec/error.hpp"
-#include "blockvec/processor.hpp"
+#include "kernels/sparse/storage_choice.hpp"
 
 namespace quiver {
 namespace {
 
 constexpr int largest_chunk = 256;
-constexpr int warp = 32;
 constexpr int largest_tile = 4096;
-/// Consecutive rows that stay together in tiles, and default rows of a tile.
-constexpr int rows_together = 16;
-constexpr int usual_tile = 512;
-/// Tiles must reduce the rows of X that are read by this fraction.
-constexpr double least_saving = 0.25;
 
 std::int64_t chunks_of(std::int64_t rows, std::int64_t chunk) {
     return (rows + chunk - 1) / chunk;
@@ -45,48 +39,13 @@ void sort_windows(std::span<std::int64_t> rows, std::int64_t sigma,
     }
 }
 
-/// The order of the groups in tiles. Empty if the groups do not fill two tiles, or if tiles that
-/// the caller has not asked for would save too little.
-std::vector<std::int64_t> useful_tiles(const ChunkRows& groups, int tile,
-                                       const FormatChoice& choice) {
-    if (groups.chunks < 2 * tile) {
-        return {};
-    }
-    if (choice.wish.tile > 0) {
-        return tiled_order(groups, tile, choice.threads);
-    }
-    const double most = (1 - least_saving) * rows_read_per_row(groups, {}, tile);
-    if (rows_read_by_free_tiles(groups, tile) > most) {
-        return {};
-    }
-    std::vector<std::int64_t> order = tiled_order(groups, tile, choice.threads);
-    if (rows_read_per_row(groups, order, tile) > most) {
-        order.clear();
-    }
-    return order;
-}
-
-std::int64_t longest_row(const std::vector<std::int64_t>& row_start) {
+std::int64_t longest_row(const std::vector<std::int64_t>& row_start, int threads) {
     std::int64_t longest = 0;
+#pragma omp parallel for num_threads(threads) schedule(static) reduction(max : longest)
     for (std::size_t i = 1; i < row_start.size(); ++i) {
         longest = std::max(longest, row_start[i] - row_start[i - 1]);
     }
     return longest;
-}
-
-/// The most entries of a row in chunks if the rows with more are stored apart; 0 if there are none.
-std::int64_t longest_of_chunks(const std::vector<std::int64_t>& row_start) {
-    const std::int64_t rows = std::max<std::int64_t>(std::ssize(row_start) - 1, 1);
-    const std::int64_t longest = std::max(LongRows::shortest, 2 * row_start.back() / rows);
-    return longest_row(row_start) > longest ? longest : 0;
-}
-
-/// True if one thread would compute the longest row for about as long as all the others compute the
-/// rest of a narrow product.
-bool delays_others(const std::vector<std::int64_t>& row_start) {
-    constexpr std::int64_t entries_meanwhile = 8192;
-    return longest_row(row_start) >
-           std::clamp(row_start.back() / entries_meanwhile, LongRows::piece, 8 * LongRows::piece);
 }
 
 /// The slots of long rows, and of the sums of their pieces, level by level.
@@ -168,6 +127,31 @@ class LongRowSlots {
 
 }  // namespace
 
+/// The steps of choose_storage for rows in host memory.
+struct SparseLayout::Steps {
+    SparseLayout& layout;
+    const FormatChoice& choice;
+    const std::vector<std::int64_t>& row_start;
+    const std::vector<std::int64_t>& order;
+    const Columns& columns;
+    std::int64_t first_row;
+
+    void arrange(int chunk, std::int64_t sigma) {
+        layout.arrange(chunk, sigma, order, row_start, choice.threads);
+    }
+    double padding() const { return layout.padding(row_start); }
+    void store_apart(std::int64_t longest) {
+        const std::vector<std::int64_t> slots = layout.store_apart(longest, order, row_start);
+        Steps others{layout, choice, row_start, slots, columns, first_row};
+        arrange_sorted(others, warp, choice);
+    }
+    void arrange_tiles() {
+        if (columns) {
+            layout.arrange_tiles(choice, row_start, columns(), first_row);
+        }
+    }
+};
+
 std::vector<std::int64_t> stage_rows(std::int64_t boundary_rows, int stages) {
     // Stages are multiples of this unit, so that sorted windows of rows do not straddle stages.
     constexpr std::int64_t unit = 4096;
@@ -224,40 +208,10 @@ SparseLayout::SparseLayout(const FormatChoice& choice, const std::vector<std::in
                         .rows = many,
                         .first_slot = part.back().first_slot + part.back().rows});
     }
-    const bool device = choice.place == Place::device;
-    const bool automatic = choice.wish.kind == SparseFormat::automatic;
-    if (automatic) {
-        const bool vectors_of_rows = !choice.complex && choice.wish.width <= 1;
-        format.kind =
-            device || vectors_of_rows ? SparseFormat::sell : SparseFormat::compressed_rows;
-    }
-    if (format.kind == SparseFormat::compressed_rows) {
-        arrange(1, 1, order, row_start, choice.threads);
-        find_runs();
-        return;
-    }
-    const int lanes = vector_bytes() / static_cast<int>(choice.scalar_bytes);
-    const int chunk = choice.wish.chunk > 0 ? choice.wish.chunk
-                      : device              ? warp
-                                            : std::max(lanes, 4);
-    arrange_sorted(chunk, choice, order, row_start);
-    format.tile = 1;
-    const std::int64_t longest = longest_of_chunks(row_start);
-    if (automatic && device && longest > 0 &&
-        (padding(row_start) > 1.5 || delays_others(row_start))) {
-        store_apart(longest, choice, order, row_start);
-        find_runs();
-        return;
-    }
-    if (automatic && padding(row_start) > (device ? 1.5 : 1.1)) {
-        format.kind = SparseFormat::compressed_rows;
-        arrange(1, 1, order, row_start, choice.threads);
-    }
-    if (device && format.kind == SparseFormat::sell && format.sigma == 1 && choice.wish.tile != 1 &&
-        columns && row_start.back() > 0) {
-        arrange_tiles(choice, row_start, columns(), first_row);
-    }
-    find_runs();
+    Steps steps{*this, choice, row_start, order, columns, first_row};
+    choose_storage(steps, format, choice,
+                   {rows, row_start.back(), longest_row(row_start, choice.threads)});
+    find_runs(choice.threads);
 }
 
 std::int64_t SparseLayout::matrix_entries() const {
@@ -298,35 +252,20 @@ void SparseLayout::arrange(int chunk, std::int64_t sigma, const std::vector<std:
                          sigma, row_start, threads);
         }
     }
-    arrange_chunks(row_start);
+    arrange_chunks(row_start, threads);
 }
 
-void SparseLayout::arrange_sorted(int chunk, const FormatChoice& choice,
-                                  const std::vector<std::int64_t>& order,
-                                  const std::vector<std::int64_t>& row_start) {
-    if (choice.wish.sigma > 0) {
-        arrange(chunk, choice.wish.sigma, order, row_start, choice.threads);
-        return;
-    }
-    const bool sorting_helps = choice.place == Place::device || choice.wish.width == 1;
-    // Use the smallest sufficient window: the farther rows move, the fewer rows of X their
-    // neighbours share.
-    for (const std::int64_t windows : {0, 8, 128}) {
-        arrange(chunk, std::max<std::int64_t>(1, windows * chunk), order, row_start,
-                choice.threads);
-        if (padding(row_start) <= 1.05 ||
-            (choice.wish.kind == SparseFormat::automatic && !sorting_helps)) {
-            break;
-        }
-    }
-}
-
-void SparseLayout::arrange_chunks(const std::vector<std::int64_t>& row_start) {
-    start.assign(1, 0);
-    full.clear();
+void SparseLayout::arrange_chunks(const std::vector<std::int64_t>& row_start, int threads) {
+    std::int64_t all = 0;
     for (Part& p : part) {
-        p.first_chunk = static_cast<std::int64_t>(full.size());
-        const std::int64_t before = start.back();
+        p.first_chunk = all;
+        all += chunks_of(p.rows, p.chunk);
+    }
+    start.resize(static_cast<std::size_t>(all) + 1);
+    full.resize(static_cast<std::size_t>(all));
+    start[0] = 0;
+    for (const Part& p : part) {
+#pragma omp parallel for num_threads(threads) schedule(static)
         for (std::int64_t c = 0; c < chunks_of(p.rows, p.chunk); ++c) {
             std::int64_t longest = 0;
             std::int64_t shortest = std::int64_t{1} << 30;
@@ -336,10 +275,15 @@ void SparseLayout::arrange_chunks(const std::vector<std::int64_t>& row_start) {
                 longest = std::max(longest, length);
                 shortest = std::min(shortest, length);
             }
-            start.push_back(start.back() + longest * p.chunk);
-            full.push_back(end == (c + 1) * p.chunk ? static_cast<std::int32_t>(shortest) : 0);
+            const auto at = static_cast<std::size_t>(p.first_chunk + c);
+            start[at + 1] = longest * p.chunk;
+            full[at] = end == (c + 1) * p.chunk ? static_cast<std::int32_t>(shortest) : 0;
         }
-        p.entries = start.back() - before;
+    }
+    std::partial_sum(start.begin(), start.end(), start.begin());
+    for (Part& p : part) {
+        const auto first = start.begin() + p.first_chunk;
+        p.entries = first[chunks_of(p.rows, p.chunk)] - first[0];
     }
 }
 
@@ -355,7 +299,9 @@ void SparseLayout::arrange_tiles(const FormatChoice& choice,
         const ChunkRows groups{row_start,    column,       first_row,
                                former,       p.first_slot, p.rows / rows_together,
                                rows_together};
-        const std::vector<std::int64_t> order = useful_tiles(groups, groups_of_tile, choice);
+        const std::vector<std::int64_t> order =
+            useful_tiles(sampler_of(groups, choice.threads), groups_of_tile, choice,
+                         [&] { return tiled_order(groups, groups_of_tile, choice.threads); });
         if (order.empty()) {
             continue;
         }
@@ -378,19 +324,19 @@ void SparseLayout::arrange_tiles(const FormatChoice& choice,
     tile = rows_of_tile;
     const std::int64_t before = stored();
     row = std::move(tiled);
-    arrange_chunks(row_start);
-    if (static_cast<double>(stored()) > 1.02 * static_cast<double>(before)) {
+    arrange_chunks(row_start, choice.threads);
+    if (static_cast<double>(stored()) > most_growth_by_tiles * static_cast<double>(before)) {
         row = former;
         tile = 0;
-        arrange_chunks(row_start);
+        arrange_chunks(row_start, choice.threads);
         return;
     }
     format.tile = tile;
 }
 
-void SparseLayout::store_apart(std::int64_t longest, const FormatChoice& choice,
-                               const std::vector<std::int64_t>& order,
-                               const std::vector<std::int64_t>& row_start) {
+std::vector<std::int64_t> SparseLayout::store_apart(std::int64_t longest,
+                                                    const std::vector<std::int64_t>& order,
+                                                    const std::vector<std::int64_t>& row_start) {
     const auto is_long = [&](std::int64_t i) {
         const auto at = static_cast<std::size_t>(i);
         return row_start[at + 1] - row_start[at] > longest;
@@ -404,11 +350,12 @@ void SparseLayout::store_apart(std::int64_t longest, const FormatChoice& choice,
         slots.insert(slots.end(), rows.begin(), rows.end());
         part.push_back(p);
     };
-    LongRowSlots apart(row_start);
+    LongRowSlots cutter(row_start);
     const auto append_apart = [&](Kind kind, int stage, const LongRowSlots::Slots& some) {
         if (!some.row.empty()) {
-            append({.kind = kind, .stage = stage, .first_range = std::ssize(range)}, some.row);
-            range.insert(range.end(), some.range.begin(), some.range.end());
+            append({.kind = kind, .stage = stage, .first_range = std::ssize(apart.range)},
+                   some.row);
+            apart.range.insert(apart.range.end(), some.range.begin(), some.range.end());
         }
     };
     std::vector<std::int64_t> long_ones;
@@ -422,24 +369,26 @@ void SparseLayout::store_apart(std::int64_t longest, const FormatChoice& choice,
         const bool last = &p == &former.back();
         if (p.stage == 0 || last) {
             count.long_rows += std::ssize(long_ones);
-            append_apart(Kind::long_rows, p.stage, apart.cut(long_ones));
+            append_apart(Kind::long_rows, p.stage, cutter.cut(long_ones));
             long_ones.clear();
         }
     }
-    piece_row = apart.piece_row;
+    apart.piece_row = std::move(cutter.piece_row);
     const int last_stage = former.back().stage;
-    for (auto sums = apart.next_sums(); !sums.row.empty(); sums = apart.next_sums()) {
+    for (auto sums = cutter.next_sums(); !sums.row.empty(); sums = cutter.next_sums()) {
         append_apart(Kind::sums, last_stage, sums);
     }
-    count.pieces = apart.pieces;
-    arrange_sorted(warp, choice, slots, row_start);
+    count.pieces = cutter.pieces;
+    return slots;
 }
 
-void SparseLayout::find_runs() {
+void SparseLayout::find_runs(int threads) {
     std::int64_t runs = 0;
     for (Part& p : part) {
         std::uint64_t breaks = std::uint64_t{1} << 30;
-        for (std::int64_t s = 1; s < p.rows; ++s) {
+        const std::int64_t slots = row.empty() ? 0 : p.rows;
+#pragma omp parallel for num_threads(threads) schedule(static) reduction(| : breaks)
+        for (std::int64_t s = 1; s < slots; ++s) {
             const bool goes_on = row_of(p.first_slot + s) == row_of(p.first_slot + s - 1) + 1;
             breaks |= goes_on ? 0 : static_cast<std::uint64_t>(s);
         }
@@ -449,11 +398,17 @@ void SparseLayout::find_runs() {
     }
 }
 
-std::vector<std::int64_t> SparseLayout::list() const {
+std::vector<std::int64_t> SparseLayout::list(int threads) const {
     std::vector<std::int64_t> first;
+    if (row.empty()) {
+        return first;
+    }
+    const Part& last = part.back();
+    first.resize(static_cast<std::size_t>(last.first_run + chunks_of(last.rows, last.run)));
     for (const Part& p : part) {
-        for (std::int64_t s = 0; s < p.rows && !row.empty(); s += p.run) {
-            first.push_back(row_of(p.first_slot + s));
+#pragma omp parallel for num_threads(threads) schedule(static)
+        for (std::int64_t run = 0; run < chunks_of(p.rows, p.run); ++run) {
+            first[static_cast<std::size_t>(p.first_run + run)] = row_of(p.first_slot + run * p.run);
         }
     }
     return first;

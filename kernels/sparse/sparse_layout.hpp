@@ -12,6 +12,7 @@
 #include "blockvec/view.hpp"
 #include "kernels/sparse/chunk_order.hpp"
 #include "kernels/sparse/sparse_matrix.hpp"
+#include "kernels/sparse/storage_choice.hpp"
 
 namespace quiver {
 
@@ -19,28 +20,10 @@ namespace quiver {
 /// is neither 1 nor a multiple of the chunk.
 void check_format(const SparseFormat& format);
 
-/// The criteria for the choice of a format.
-struct FormatChoice {
-    SparseFormat wish;
-    Place place = Place::host;
-    std::size_t scalar_bytes = 8;
-    bool complex = false;
-    int threads = 1;
-};
-
 /// Largest number of stages in which boundary rows are computed while their halo arrives.
 constexpr int most_stages = 6;
 /// Number of rows of each stage.
 std::vector<std::int64_t> stage_rows(std::int64_t boundary_rows, int stages);
-
-/// The limits of rows that a device stores apart; see SparseLayout.
-struct LongRows {
-    /// Rows with at most this many entries, or twice the average, stay in chunks.
-    static constexpr std::int64_t shortest = 64;
-    /// Most entries of a piece, and most pieces that one sum adds.
-    static constexpr std::int64_t piece = 512;
-    static constexpr std::int64_t summands = 64;
-};
 
 /// Slot s of a part stands for one row. Interior rows come first, then boundary rows (with halo
 /// entries), stage by stage; each part has its own chunks. See SpmmvArgs for the position of an
@@ -67,13 +50,17 @@ struct SparseLayout {
         /// is a power of two. The first row of each run is list()[first_run + number of the run].
         int run = 1;
         std::int64_t first_run = 0;
-        /// range[first_range + s] holds the entries of slot s. Not for Kind::rows.
+        /// apart.range[first_range + s] holds the entries of slot s. Not for Kind::rows.
         std::int64_t first_range = 0;
     };
     /// A row, or a piece of it: its first entry (for sums: its first piece), and how many.
     struct Range {
         std::int64_t first = 0;
         std::int64_t count = 0;
+    };
+    struct Apart {
+        std::vector<Range> range;             // of the slots of long rows and sums
+        std::vector<std::int64_t> piece_row;  // the rows of the pieces that are not sums
     };
     struct Counts {
         std::int64_t pieces = 0;         // with those that are sums
@@ -82,9 +69,8 @@ struct SparseLayout {
     };
     SparseFormat format;     // as chosen: compressed_rows or sell; chunk and sigma are positive
     std::vector<Part> part;  // the interior, and the stages of the boundary: at least one part each
-    std::vector<std::int64_t> row;        // of each slot; empty: slot s is row s; own + p: piece p
-    std::vector<Range> range;             // of the slots of long rows and sums
-    std::vector<std::int64_t> piece_row;  // the rows of the pieces that are not sums
+    std::vector<std::int64_t> row;  // of each slot; empty: slot s is row s; own + p: piece p
+    Apart apart;
     Counts count;
     std::vector<std::int64_t> start{0};  // of each chunk, and the end of the last chunk
     std::vector<std::int32_t> full;      // of each chunk: the length of its shortest row
@@ -100,14 +86,14 @@ struct SparseLayout {
     Range entries_of(const Part& p, std::int64_t s,
                      const std::vector<std::int64_t>& row_start) const {
         if (p.kind != Kind::rows) {
-            return range[static_cast<std::size_t>(p.first_range + s)];
+            return apart.range[static_cast<std::size_t>(p.first_range + s)];
         }
         const auto i = static_cast<std::size_t>(row_of(p.first_slot + s));
         return {row_start[i], row_start[i + 1] - row_start[i]};
     }
 
     /// The first row of each run of all parts; empty if `row` is empty.
-    std::vector<std::int64_t> list() const;
+    std::vector<std::int64_t> list(int threads = 1) const;
 
     /// Returns the columns of all entries. The layout calls this function only if the columns
     /// decide about tiles, because columns on a device must be copied to the host.
@@ -120,22 +106,20 @@ struct SparseLayout {
                  const Columns& columns = {}, std::int64_t first_row = 0, int stages = 1);
 
   private:
-    void find_runs();
+    struct Steps;
+    void find_runs(int threads);
     /// Sorts the rows of `order`, those of each part for itself, and groups them into chunks.
     void arrange(int chunk, std::int64_t sigma, const std::vector<std::int64_t>& order,
                  const std::vector<std::int64_t>& row_start, int threads);
-    /// As arrange(), with the smallest sufficient window if `sigma` is 0.
-    void arrange_sorted(int chunk, const FormatChoice& choice,
-                        const std::vector<std::int64_t>& order,
-                        const std::vector<std::int64_t>& row_start);
     /// Stored entries per entry of the chunks.
     double padding(const std::vector<std::int64_t>& row_start) const;
     /// Groups the slots into chunks, in the order of `row`.
-    void arrange_chunks(const std::vector<std::int64_t>& row_start);
-    /// Stores rows of more than `longest` entries apart. `order` as for the constructor.
-    void store_apart(std::int64_t longest, const FormatChoice& choice,
-                     const std::vector<std::int64_t>& order,
-                     const std::vector<std::int64_t>& row_start);
+    void arrange_chunks(const std::vector<std::int64_t>& row_start, int threads);
+    /// Stores rows of more than `longest` entries apart, and returns the rows of all slots, which
+    /// are to be arranged. `order` as for the constructor.
+    std::vector<std::int64_t> store_apart(std::int64_t longest,
+                                          const std::vector<std::int64_t>& order,
+                                          const std::vector<std::int64_t>& row_start);
     /// Arranges groups of rows in tiles, if that saves reads of X.
     void arrange_tiles(const FormatChoice& choice, const std::vector<std::int64_t>& row_start,
                        const EntryColumns& column, std::int64_t first_row);

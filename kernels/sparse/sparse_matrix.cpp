@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include <omp.h>
@@ -17,9 +18,12 @@
 #include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/operation.hpp"
 #include "kernels/sparse/assemble.hpp"
+#include "kernels/sparse/device_storage.hpp"
+#include "kernels/sparse/entry_order.hpp"
 #include "kernels/sparse/gathered_rows.hpp"
 #include "kernels/sparse/halo.hpp"
 #include "kernels/sparse/matrix_arrays.hpp"
+#include "kernels/sparse/matrix_storage.hpp"
 #include "kernels/sparse/product_arrays.hpp"
 #include "kernels/sparse/row_split.hpp"
 #include "kernels/sparse/sparse_checks.hpp"
@@ -41,7 +45,7 @@ const char* to_string(Symmetry symmetry) {
 }
 
 template <class T>
-struct SparseMatrix<T>::Data {
+struct SparseMatrix<T>::Data : MatrixStorage {
     RowMap map;  // of the rows and of Y
     struct Domain {
         RowMap map;           // of the columns and of X
@@ -55,32 +59,15 @@ struct SparseMatrix<T>::Data {
         std::int64_t global = 0;
     };
     Nonzeros nonzeros;
-    std::int64_t stored = 0;          // all entries in memory that the parts contain
-    std::int64_t matrix_entries = 0;  // nonzeros and padding
-    bool wide = false;                // 64-bit indices
-    SparseFormat format;
-    // See SparseLayout.
-    std::vector<SparseLayout::Part> part;
-    std::vector<std::int64_t> piece_row;
-    SparseLayout::Counts count;
-    int tile = 0;  // see SparseLayout
-    Buffer list;   // see SparseLayout::list()
-    Buffer start;
-    Buffer full;  // on the host only
-    Buffer column;
-    Buffer value;
+    EntryOrder order;  // of the caller's entries
     std::unique_ptr<Halo<T>> halo;
     std::weak_ptr<const void> index_checks;  // see check_indices()
 
-    void arrange(Context& ctx, const SparseLayout& layout);
     void upload(Context& ctx, CsrRows<T>&& rows, const NeededRows& needed,
                 const SparseLayout& layout);
+    /// Takes the rows of a single rank if the device can store them; see store_on_device().
     template <class Index>
-    void convert(Context& ctx, const CsrArrays<T, Index>& csr,
-                 const std::vector<std::int64_t>& row_start, const SparseFormat& wish);
-    template <class Index, class To>
-    void convert_part(Context& ctx, const CsrArrays<T, Index>& csr, const SparseLayout& layout,
-                      const SparseLayout::Part& rows);
+    bool take(Context& ctx, const CsrArrays<T, Index>& csr, const SparseFormat& wish, bool sorted);
     /// Sets the rows of a part, their halo if they need one, and the memory for `pieces` rows.
     void set_rows(SpmmvArgs<T>& args, const SparseLayout::Part& rows, const T* received,
                   T* sums_of_pieces) const;
@@ -110,12 +97,6 @@ SparseLayout layout_of(const CsrRows<T>& rows, Place place, const SparseFormat& 
                         split.order, split.interior, columns, rows.map.first_row(), split.stages);
 }
 
-template <class T, class Index>
-CsrOnDevice<T, Index> on_device(const CsrArrays<T, Index>& csr) {
-    return {std::ssize(csr.row_start) - 1, csr.row_start.data(), csr.column.data(),
-            csr.value.data()};
-}
-
 }  // namespace
 
 template <class T>
@@ -126,38 +107,12 @@ SparseStorage storage_of(const CsrRows<T>& rows, Place place, const SparseFormat
     return {layout.format, layout.matrix_entries(), layout.count.long_rows};
 }
 
-/// Everything but the entries.
-template <class T>
-void SparseMatrix<T>::Data::arrange(Context& ctx, const SparseLayout& layout) {
-    format = layout.format;
-    part = layout.part;
-    piece_row = layout.piece_row;
-    count = layout.count;
-    stored = layout.stored();
-    matrix_entries = layout.matrix_entries();
-    wide =
-        std::max(map.local_rows(), domain.map.local_rows()) + std::max(halo->size(), count.pieces) >
-        std::numeric_limits<std::int32_t>::max();
-    start =
-        make_array<std::int64_t>(ctx, static_cast<std::int64_t>(layout.start.size()),
-                                 "chunk offsets", [&](std::size_t i) { return layout.start[i]; });
-    if (place == Place::host && format.chunk > 1) {
-        full = make_array<std::int32_t>(ctx, static_cast<std::int64_t>(layout.full.size()),
-                                        "chunk lengths",
-                                        [&](std::size_t i) { return layout.full[i]; });
-    }
-    tile = layout.tile;
-    const std::vector<std::int64_t> first_rows = layout.list();
-    const auto at = [&](std::size_t i) { return first_rows[i]; };
-    list = wide ? make_array<std::int64_t>(ctx, std::ssize(first_rows), "row list", at)
-                : make_array<std::int32_t>(ctx, std::ssize(first_rows), "row list", at);
-}
-
 template <class T>
 void SparseMatrix<T>::Data::upload(Context& ctx, CsrRows<T>&& rows, const NeededRows& needed,
                                    const SparseLayout& layout) {
-    arrange(ctx, layout);
     const std::int64_t own = domain.map.local_rows();
+    arrange(ctx, layout,
+            std::max(map.local_rows(), own) + std::max(halo->size(), layout.count.pieces));
     const std::int64_t first = domain.map.first_row();
     // Within a row the order of the global columns is kept, for any number of ranks.
     const auto local_column = [&](std::size_t k) {
@@ -178,82 +133,22 @@ void SparseMatrix<T>::Data::upload(Context& ctx, CsrRows<T>&& rows, const Needed
         [&](std::size_t k) { return rows.value[k]; }, [](std::int64_t) { return T(1); });
 }
 
-/// Stores the entries of a part on the device.
-template <class T>
-template <class Index, class To>
-void SparseMatrix<T>::Data::convert_part(Context& ctx, const CsrArrays<T, Index>& csr,
-                                         const SparseLayout& layout,
-                                         const SparseLayout::Part& rows) {
-    if (rows.rows == 0) {
-        return;
-    }
-    const auto range = layout.range.begin() + rows.first_range;
-    const auto slots = static_cast<std::size_t>(rows.rows);
-    if (rows.kind == SparseLayout::Kind::sums) {
-        std::vector<To> columns;
-        for (std::size_t s = 0; s < slots; ++s) {
-            const SparseLayout::Range of = range[static_cast<std::ptrdiff_t>(s)];
-            for (std::int64_t piece = of.first; piece < of.first + of.count; ++piece) {
-                columns.push_back(static_cast<To>(domain.map.local_rows() + piece));
-            }
-        }
-        const std::vector<T> ones(columns.size(), T(1));
-        const std::int64_t first = layout.start[static_cast<std::size_t>(rows.first_chunk)];
-        device::copy(column.template as<To>() + first, columns.data(), columns.size() * sizeof(To),
-                     ctx.stream());
-        device::copy(value.template as<T>() + first, ones.data(), ones.size() * sizeof(T),
-                     ctx.stream());
-        ctx.synchronize();
-        return;
-    }
-    SpmmvArgs<T> args{};
-    set_rows(args, rows, nullptr, nullptr);
-    Buffer first;
-    if (rows.kind == SparseLayout::Kind::long_rows) {
-        first = make_array<std::int64_t>(ctx, rows.rows, "first entries", [&](std::size_t s) {
-            return range[static_cast<std::ptrdiff_t>(s)].first;
-        });
-    }
-    cuda::csr_to_chunks(
-        ctx, CsrToChunksArgs<T, Index, To>{on_device(csr), rows.rows, first.as<std::int64_t>(),
-                                           args.list, rows.chunk, args.start,
-                                           column.template as<To>(), value.template as<T>()});
-    if (first.bytes() > 0) {
-        ctx.synchronize();
-    }
-}
-
-/// Stores rows of a device's memory there. row_start: the offsets in host memory, from 0.
 template <class T>
 template <class Index>
-void SparseMatrix<T>::Data::convert(Context& ctx, const CsrArrays<T, Index>& csr,
-                                    const std::vector<std::int64_t>& row_start,
-                                    const SparseFormat& wish) {
+bool SparseMatrix<T>::Data::take(Context& ctx, const CsrArrays<T, Index>& csr,
+                                 const SparseFormat& wish, bool sorted) {
     if constexpr (config::have_cuda) {
-        std::vector<Index> columns;
-        const auto columns_on_host = [&] {
-            columns = in_host_memory<Index>(ctx, csr.place, csr.column);
-            return EntryColumns(std::span<const Index>(columns));
-        };
-        const SparseLayout layout(
-            {wish, place, sizeof(T), is_complex_v<T>, ctx.threads()}, row_start, {},
-            map.local_rows(), domain.aligned ? SparseLayout::Columns(columns_on_host) : nullptr);
-        arrange(ctx, layout);
-        const auto entries = [&]<class To>(To /*width*/) {
-            // The kernels read entry 0 in place of entries that do not exist.
-            const auto count = static_cast<std::size_t>(std::max<std::int64_t>(stored, 1));
-            column = ctx.allocate(MemoryKind::device, count * sizeof(To), "column indices");
-            value = ctx.allocate(MemoryKind::device, count * sizeof(T), "matrix entries");
-            if (stored == 0) {
-                device::set_zero(column.template as<void>(), sizeof(To), ctx.stream());
-                device::set_zero(value.template as<void>(), sizeof(T), ctx.stream());
-            }
-            for (const SparseLayout::Part& rows : part) {
-                convert_part<Index, To>(ctx, csr, layout, rows);
-            }
-        };
-        wide ? entries(std::int64_t{}) : entries(std::int32_t{});
+        std::optional<MatrixStorage> storage =
+            store_on_device(ctx, csr, map.local_rows(), domain.map.local_rows(), wish, sorted);
+        if (storage) {
+            static_cast<MatrixStorage&>(*this) = std::move(*storage);
+            nonzeros = {std::ssize(csr.column), std::ssize(csr.column)};
+            halo = std::make_unique<Halo<T>>(ctx, domain.map, std::vector<std::int64_t>(),
+                                             std::vector<std::uint8_t>(), 1);
+            return true;
+        }
     }
+    return false;
 }
 
 template <class T>
@@ -276,13 +171,22 @@ SparseMatrix<T>::SparseMatrix(Context& ctx, CsrRows<T> rows, const SparseFormat&
     : SparseMatrix(ctx, rows.map, rows.domain_map(), rows.symmetry) {
     Data& data = *data_;
     const Comm& comm = ctx.comm();
+    bool taken = false;
+    comm.agree([&] {
+        check_format(format);
+        check_rows(comm, rows, ctx.threads());
+        taken = data.place == Place::device && comm.size() == 1 &&
+                data.take(ctx, CsrArrays<T, std::int64_t>{rows.row_start, rows.column, rows.value},
+                          format, true);
+    });
+    if (taken) {
+        return;
+    }
     const bool in_stages = Halo<T>::comes_in_stages(ctx);
     RowSplit split;
     NeededRows needed;
     comm.agree([&] {
-        check_format(format);
-        check_rows(comm, rows, ctx.threads());
-        split = split_rows(rows, in_stages);
+        split = split_rows(rows, in_stages, ctx.threads());
         needed = needed_rows(rows, split);
     });
     data.nonzeros.local = rows.nonzeros();
@@ -303,47 +207,74 @@ SparseMatrix<T> SparseMatrix<T>::from_csr(Context& ctx, const RowMap& map, Symme
     if (csr.place == Place::device && ctx.place() == Place::host) {
         throw ShapeError("user CSR: the arrays are on a device, but the Context works on the host");
     }
-    if constexpr (config::have_cuda) {
-        if (csr.place == Place::device && ctx.comm().size() == 1 && map.ranks() == 1) {
-            check_format(format);
-            const RowMap& domain = csr.column_map ? *csr.column_map : map;
-            std::vector<std::int64_t> row_start =
-                in_host_memory<std::int64_t>(ctx, csr.place, csr.row_start);
-            const std::int64_t first = row_start.empty() ? 0 : row_start.front();
-            for (std::int64_t& offset : row_start) {
-                offset -= first;
-            }
-            // Everything else, and every error, is for rows_from_csr.
-            if (std::ssize(row_start) == map.local_rows() + 1 &&
-                std::is_sorted(row_start.begin(), row_start.end()) &&
-                row_start.back() == std::ssize(csr.column) &&
-                csr.column.size() == csr.value.size() && !csr.column.empty() &&
-                domain.ranks() == 1 &&
-                (symmetry == Symmetry::general || domain.global_rows() == map.global_rows()) &&
-                cuda::csr_fits(ctx, on_device(csr), domain.global_rows())) {
-                SparseMatrix matrix(ctx, map, domain, symmetry);
-                Data& data = *matrix.data_;
-                data.nonzeros = {row_start.back(), row_start.back()};
-                data.halo = std::make_unique<Halo<T>>(ctx, domain, std::vector<std::int64_t>(),
-                                                      std::vector<std::uint8_t>(), 1);
-                data.convert(ctx, csr, row_start, format);
+    if (ctx.place() == Place::device && ctx.comm().size() == 1 && map.ranks() == 1) {
+        check_format(format);
+        const RowMap& domain = csr.column_map ? *csr.column_map : map;
+        // Everything else, and every error, is for rows_from_csr.
+        if (domain.ranks() == 1 &&
+            (symmetry == Symmetry::general || domain.global_rows() == map.global_rows())) {
+            SparseMatrix matrix(ctx, map, domain, symmetry);
+            if (matrix.data_->take(ctx, csr, format, false)) {
                 return matrix;
             }
         }
     }
+    const auto from_host = [&](const CsrArrays<T, Index>& host) {
+        SparseMatrix matrix(
+            ctx,
+            rows_from_csr<T, Index>(ctx.comm(), map, symmetry, host.row_start, host.column,
+                                    host.value, ctx.threads(), csr.column_map),
+            format);
+        ctx.comm().agree([&] {
+            matrix.data_->order = EntryOrder::of(host.row_start, host.column, ctx.threads());
+        });
+        return matrix;
+    };
     if (csr.place == Place::host) {
-        return SparseMatrix(ctx,
-                            rows_from_csr<T, Index>(ctx.comm(), map, symmetry, csr.row_start,
-                                                    csr.column, csr.value, csr.column_map),
-                            format);
+        return from_host(csr);
     }
     const auto row_start = in_host_memory<Index>(ctx, csr.place, csr.row_start);
     const auto column = in_host_memory<Index>(ctx, csr.place, csr.column);
     const auto value = in_host_memory<T>(ctx, csr.place, csr.value);
-    return SparseMatrix(ctx,
-                        rows_from_csr<T, Index>(ctx.comm(), map, symmetry, row_start, column, value,
-                                                csr.column_map),
-                        format);
+    return from_host({row_start, column, value});
+}
+
+template <class T>
+void SparseMatrix<T>::replace_values(Context& ctx, std::span<const T> value, Place place) {
+    Data& data = this->data();
+    std::vector<T> on_host;
+    ctx.comm().agree([&] {
+        if (ctx.place() != data.place || (place == Place::device && place != data.place)) {
+            throw ShapeError(std::string("sparse matrix: new values on the ") + to_string(place) +
+                             " in a Context on the " + to_string(ctx.place()) +
+                             " for a matrix on the " + to_string(data.place) +
+                             "; matrix and Context must be in one place, and so must values on a "
+                             "device");
+        }
+        const auto& source = data.order.source;
+        const std::int64_t entries = source.empty() ? data.nonzeros.local : std::ssize(source);
+        if (std::ssize(value) != entries) {
+            throw ShapeError("sparse matrix: " + std::to_string(value.size()) +
+                             " new values for the " + std::to_string(entries) +
+                             " entries of this rank; the structure cannot change");
+        }
+        require_finite(ctx, value, place);
+        if (!source.empty()) {
+            on_host = data.order.template apply<T>(in_host_memory<T>(ctx, place, value));
+            value = on_host;
+            place = Place::host;
+        }
+    });
+    ctx.comm().agree([&] {
+        Buffer copy;
+        if (place != data.place && !value.empty()) {
+            copy = ctx.allocate(MemoryKind::device, value.size_bytes(), "new matrix entries");
+            copy_to_device(ctx, copy.as<T>(), value);
+            value = {copy.as<const T>(), value.size()};
+        }
+        data.replace_values(ctx, data.map.local_rows(), data.nonzeros.local, value.data());
+        ctx.synchronize();
+    });
 }
 
 template <class T>
@@ -427,13 +358,6 @@ std::vector<To> elements(Context& ctx, Place place, const Buffer& buffer) {
         ctx, place, std::span<const V>(buffer.template as<const V>(), buffer.bytes() / sizeof(V)));
 }
 
-void require_sound_index(bool sound) {
-    if (!sound) {
-        throw NumericalError(
-            "sparse matrix: an index array has changed in memory; read the matrix again");
-    }
-}
-
 }  // namespace
 
 template <class T>
@@ -454,14 +378,14 @@ void SparseMatrix<T>::for_each_entry(
             continue;
         }
         const std::int64_t pieces =
-            part.kind == SparseLayout::Kind::rows ? 0 : std::ssize(data.piece_row);
+            part.kind == SparseLayout::Kind::rows ? 0 : std::ssize(data.apart.piece_row);
         for (std::int64_t s = 0; s < part.rows; ++s) {
             const auto run = static_cast<std::size_t>(part.first_run + s / part.run);
             std::int64_t row = list.empty() ? part.first_slot + s : list[run] + s % part.run;
             const auto c = static_cast<std::size_t>(part.first_chunk + s / part.chunk);
             require_sound_index(row >= 0 && row < own + pieces && start[c] >= 0 &&
                                 start[c] <= start[c + 1] && start[c + 1] <= data.stored);
-            row = row < own ? row : data.piece_row[static_cast<std::size_t>(row - own)];
+            row = row < own ? row : data.apart.piece_row[static_cast<std::size_t>(row - own)];
             const auto end = static_cast<std::size_t>(start[c + 1]);
             for (auto e = static_cast<std::size_t>(start[c] + s % part.chunk); e < end;
                  e += static_cast<std::size_t>(part.chunk)) {
@@ -541,9 +465,6 @@ template <class T>
 void SparseMatrix<T>::Data::set_rows(SpmmvArgs<T>& args, const SparseLayout::Part& rows,
                                      const T* received, T* sums_of_pieces) const {
     using Kind = SparseLayout::Kind;
-    const auto listed = [&]<class Index>(const Index* all) {
-        return all == nullptr ? nullptr : all + rows.first_run;
-    };
     const bool sums = rows.kind == Kind::sums;
     args.halo = sums ? sums_of_pieces : rows.stage > 0 ? received : nullptr;
     args.pieces = rows.kind == Kind::rows ? nullptr : sums_of_pieces;
@@ -552,10 +473,8 @@ void SparseMatrix<T>::Data::set_rows(SpmmvArgs<T>& args, const SparseLayout::Par
     args.chunk = rows.chunk;
     args.rows = rows.rows;
     args.entries = rows.entries;
-    args.list = {wide ? nullptr : listed(list.template as<const std::int32_t>()),
-                 wide ? listed(list.template as<const std::int64_t>()) : nullptr,
-                 std::countr_zero(static_cast<unsigned>(rows.run))};
-    args.tile = tile;
+    args.list = list_of(rows);
+    args.tile = format.kind == SparseFormat::sell && format.tile > 1 ? format.tile : 0;
     const std::int64_t far = args.halo == nullptr ? 0 : sums ? count.pieces : halo->size();
     args.columns = index_checks.expired() ? 0 : domain.map.local_rows() + far;
     args.start = start.template as<std::int64_t>() + rows.first_chunk;

@@ -83,6 +83,7 @@ class SparseMatrix:
     Notes
     -----
     A copy of the matrix is stored in the place where it is used; later changes of A have no effect.
+    `replace_values` stores other values for the same rows and columns.
     Threads may share the matrix: calls that use it run one after the other.
 
     Examples
@@ -127,6 +128,38 @@ class SparseMatrix:
             made._adjoint = None
             self._adjoint = made
         return self._adjoint
+
+    def replace_values(self, values: Any) -> None:
+        """Stores other values; rows and columns stay, and the set-up is not repeated.
+
+        Parameters
+        ----------
+        values : array
+            One value for each entry, in the order of ``A.tocsr().data`` (torch:
+            ``A.to_sparse_csr().values()``) of the matrix from which this one was made. With a
+            communicator, all ranks call this, each with the values of its rows.
+
+        Notes
+        -----
+        Preconditioners, inverses and an `H` that was taken before keep the former values; the next
+        use of `H` makes the adjoint of the new ones. The entries of an `H` have the order of its
+        rows, with ascending columns.
+
+        Examples
+        --------
+        >>> import numpy as np, scipy.sparse as sp, quiver
+        >>> A = quiver.SparseMatrix(sp.diags_array([1.0, 2.0, 3.0]))
+        >>> A.replace_values([4.0, 5.0, 6.0])
+        >>> (A @ np.ones(3)).tolist()
+        [4.0, 5.0, 6.0]
+        """
+        space = self._space
+        with space.entered():
+            array = space.contiguous(space.array(values, self.dtype.char, "values"))
+        if array.ndim != 1:
+            raise ValueError(f"values: an array of one dimension is expected, not {array.ndim}")
+        _core.replace_values(self._operator, space.raw(array))
+        self._adjoint = None
 
     def __matmul__(self, x: Any) -> Any:
         """A X, in the library and place of X, which must be those of the matrix."""

@@ -107,4 +107,5 @@ NB_MODULE(_core, module) {
     bind_eigen(module);
     bind_linear(module);
     bind_dense(module);
+    bind_cluster(module);
 }

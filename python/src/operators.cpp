@@ -94,6 +94,15 @@ AnyOperator make_matrix(std::shared_ptr<SharedContext> shared, const std::string
     });
 }
 
+/// Replaces the values of a sparse matrix, in the order of the arrays of make_matrix.
+void replace_values(const AnyOperator& a, const InputArray& value) {
+    visit_dtype(a.dtype, [&]<class T>() {
+        run(*a.home, [&](Context& ctx) {
+            a.sparse<T>()->replace_values(ctx, span_of<T>(value), place_of(value));
+        });
+    });
+}
+
 AnyOperator make_adjoint(const AnyOperator& a) {
     return run(*a.home, [&](Context&) {
         return visit_dtype(a.dtype, [&]<class T>() { return doors::adjoint_of<T>(a); });
@@ -139,6 +148,7 @@ void bind_operators(nb::module_& module) {
         .def_prop_ro("is_sparse", [](const AnyOperator& a) { return a.matrix != nullptr; });
     module.def("make_matrix", &make_matrix, "context"_a, "dtype"_a, "indptr"_a, "indices"_a,
                "data"_a, "columns"_a.none() = nb::none());
+    module.def("replace_values", &replace_values, "a"_a, "values"_a);
     module.def("make_adjoint", &make_adjoint, "a"_a);
     module.def("make_function", &make_function, "context"_a, "dtype"_a, "rows"_a, "function"_a,
                "dense"_a = false);

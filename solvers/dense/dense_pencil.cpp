@@ -4,7 +4,12 @@
 #include <algorithm>
 #include <cmath>
 #include <complex>
+#include <limits>
 #include <utility>
+
+#if defined(__SSE2__)
+#include <xmmintrin.h>
+#endif
 
 #include "blockvec/error.hpp"
 #include "solvers/small_dense.hpp"
@@ -47,6 +52,40 @@ double largest_row_sum(const SmallMatrix<W>& a) {
     return largest;
 }
 
+/// Pivots of B up to this many units of rounding of their diagonal entry vanish.
+constexpr double pivot_noise_units = 16;
+/// The same, times the number of rows, for a pivot at which the factorisation has failed, and for
+/// (A v)_i relative to the sum of |a_ij v_j| of the row with the largest sum.
+constexpr double image_noise_units = 16;
+/// A v is computed for up to this many vanishing pivots.
+constexpr int most_null_vectors = 8;
+
+/// Makes this thread replace numbers below the normal range by 0, during the object's lifetime.
+/// Sparse pencils with rows of very different size fill up with such numbers, and products then
+/// take several times as long. All entries are scaled to at most 1, so that they do not count.
+class FlushTinyNumbers {
+  public:
+#if defined(__SSE2__)
+    FlushTinyNumbers() : before_(_mm_getcsr()) {
+        constexpr unsigned flush_to_zero = 0x8000;
+        constexpr unsigned denormals_are_zero = 0x0040;
+        _mm_setcsr(before_ | flush_to_zero | denormals_are_zero);
+    }
+    ~FlushTinyNumbers() {
+        _mm_setcsr(before_);
+    }
+#else
+    FlushTinyNumbers() = default;
+#endif
+    FlushTinyNumbers(const FlushTinyNumbers&) = delete;
+    FlushTinyNumbers& operator=(const FlushTinyNumbers&) = delete;
+
+#if defined(__SSE2__)
+  private:
+    unsigned before_;
+#endif
+};
+
 void require_success(int info, const char* step) {
     if (info != 0) {
         throw NumericalError(std::string("dense: ") + step + " failed with code " +
@@ -77,6 +116,7 @@ bool DensePencil<W>::uses_cusolver(Context& ctx, std::int64_t n) {
 
 template <class W>
 bool DensePencil<W>::solve(const SmallMatrix<W>& constraints) {
+    [[maybe_unused]] const FlushTinyNumbers flush;
     // C = R^-H A R^-1 with B = R^H R: C y = lambda y, x = R^-1 y.
     if (b_.rows() > 0 && !reduce_to_standard()) {
         return false;
@@ -104,12 +144,18 @@ bool DensePencil<W>::reduce_to_standard() {
         }
         return factor.positive;
     }
+    std::vector<double> diagonal;
+    diagonal.reserve(static_cast<std::size_t>(n_));
+    for (int i = 0; i < n_; ++i) {
+        diagonal.push_back(std::real(b_(i, i)));
+    }
     int info = 0;
     lapack_->factorise("L", &n_, b_.data(), &n_, &info, 1);
-    if (info > 0) {
+    require_success(std::min(info, 0), "the Cholesky factorisation");
+    has_common_null_vector_ = find_common_null_vector(diagonal, info - 1);
+    if (info > 0 || has_common_null_vector_) {
         return false;
     }
-    require_success(info, "the Cholesky factorisation");
     const int type = 1;
     lapack_->reduce(&type, "L", &n_, a_.data(), &n_, b_.data(), &n_, &info, 1);
     require_success(info, "the reduction by B");
@@ -119,6 +165,71 @@ bool DensePencil<W>::reduce_to_standard() {
         }
     }
     return true;
+}
+
+/// True if A v vanishes for a v with B v = 0 to rounding. If the pivot of column p vanishes, v is
+/// the solution of R v = r_pp e_p with v_p = 1. `failed_pivot`: the column at which the
+/// factorisation ended, or negative.
+template <class W>
+bool DensePencil<W>::find_common_null_vector(const std::vector<double>& diagonal,
+                                             int failed_pivot) const {
+    constexpr double eps = std::numeric_limits<double>::epsilon();
+    const int last = failed_pivot >= 0 ? failed_pivot : n_ - 1;
+    int tried = 0;
+    for (int p = 0; p <= last && tried < most_null_vectors; ++p) {
+        const double size = diagonal[static_cast<std::size_t>(p)];
+        double pivot = std::norm(b_(p, p));
+        if (p == failed_pivot) {
+            pivot = size;
+            for (int i = 0; i < p; ++i) {
+                pivot -= std::norm(b_(i, p));
+            }
+        }
+        const double units = p == failed_pivot ? image_noise_units * n_ : pivot_noise_units;
+        if (!(std::abs(pivot) <= units * eps * size)) {
+            continue;
+        }
+        ++tried;
+        std::vector<W> v(static_cast<std::size_t>(n_), W(0));
+        v[static_cast<std::size_t>(p)] = W(1);
+        for (int i = p - 1; i >= 0; --i) {
+            W sum = b_(i, p);
+            for (int j = i + 1; j < p; ++j) {
+                sum += b_(i, j) * v[static_cast<std::size_t>(j)];
+            }
+            v[static_cast<std::size_t>(i)] = -sum / b_(i, i);
+        }
+        if (vanishes(v, diagonal)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/// True if A v is rounding noise of its terms, in units of the unknowns in which the diagonal of B
+/// is 1.
+template <class W>
+bool DensePencil<W>::vanishes(const std::vector<W>& v, const std::vector<double>& diagonal) const {
+    const double noise = image_noise_units * n_ * std::numeric_limits<double>::epsilon();
+    double image = 0;
+    double terms = 0;
+    for (int i = 0; i < n_; ++i) {
+        W sum = 0;
+        double sizes = 0;
+        for (int j = 0; j < n_; ++j) {
+            const W term = a_(i, j) * v[static_cast<std::size_t>(j)];
+            sum += term;
+            sizes += std::abs(term);
+        }
+        const double unit = diagonal[static_cast<std::size_t>(i)];
+        if (unit > 0) {
+            image = std::max(image, std::abs(sum) / std::sqrt(unit));
+            terms = std::max(terms, sizes / std::sqrt(unit));
+        } else if (std::abs(sum) > noise * sizes) {
+            return false;
+        }
+    }
+    return image <= noise * terms;
 }
 
 /// C = P C P + s Y Y^H with P = I - Y Y^H, where Y is an orthonormal basis of R times the

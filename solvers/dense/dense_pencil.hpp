@@ -32,9 +32,14 @@ class DensePencil {
 
     /// Computes all eigenvalues except those of constrained dimensions. The columns of
     /// `constraints`, n x c, must be linearly independent. Returns false if B is not positive
-    /// definite. Throws NumericalError if the iteration of an eigensolver fails, and the errors of
+    /// definite, or if LAPACK's Cholesky factor of B shows a common null vector of A and B. Throws
+    /// NumericalError if the iteration of an eigensolver fails, and the errors of
     /// Cusolver::eigen().
     bool solve(const SmallMatrix<W>& constraints);
+    /// After solve(): true if A v and B v vanish to rounding for some v, in any units of the
+    /// unknowns. Found if a pivot of B vanishes for v: the first pivots that vanish are tried one
+    /// by one.
+    bool has_common_null_vector() const { return has_common_null_vector_; }
     /// All eigenvalues, ascending, without the constrained dimensions.
     const std::vector<double>& values() const { return values_; }
     /// The B-orthonormal eigenvectors of values()[order[j]], n x order.size().
@@ -42,6 +47,8 @@ class DensePencil {
 
   private:
     bool reduce_to_standard();
+    bool find_common_null_vector(const std::vector<double>& diagonal, int failed_pivot) const;
+    bool vanishes(const std::vector<W>& v, const std::vector<double>& diagonal) const;
     void project(const SmallMatrix<W>& constraints);
     void tridiagonalise();
 
@@ -56,6 +63,7 @@ class DensePencil {
     SmallMatrix<W> a_;
     /// B, then R of B = R^H R in its upper triangle (R^-1 if Eigen computes).
     SmallMatrix<W> b_;
+    bool has_common_null_vector_ = false;
     std::vector<double> values_;
     std::vector<W> tau_;
     /// Eigenvectors of the tridiagonal matrix, by columns.

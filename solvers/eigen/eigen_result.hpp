@@ -46,6 +46,9 @@ struct EigenResult {
     /// The algorithm that ran and, if eigensolve() chose it, the reason.
     Method method = Method::automatic;
     std::string method_reason;
+    /// The library of the factorisations of shift_invert(): cuDSS, MUMPS or SparseLdlt. Empty for
+    /// other methods.
+    std::string library;
     /// With a window: the number of eigenvalues estimated from the density of states, and the
     /// standard error of that estimate (without the smearing at the ends). dense_eigen() and
     /// shift_invert() store the number found, with error 0.

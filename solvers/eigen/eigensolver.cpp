@@ -18,6 +18,8 @@
 #include "solvers/dense/dense_pencil.hpp"
 #include "solvers/dense/lapack.hpp"
 #include "solvers/eigen/block_lanczos.hpp"
+#include "solvers/eigen/chebyshev/chebyshev_filter.hpp"
+#include "solvers/eigen/chebyshev/filter_step.hpp"
 #include "solvers/eigen/chebyshev_subspace.hpp"
 #include "solvers/eigen/dense_eigen.hpp"
 #include "solvers/eigen/jacobi_davidson.hpp"
@@ -121,6 +123,13 @@ constexpr double products_per_row = 12;
 constexpr double iteration_speed = 4;
 /// The same for an iteration on a GPU; used only where needs_cudss is true.
 constexpr double gpu_iteration_speed = 120;
+/// For a window without B, shift_invert() of any work is chosen if a filter would take at least
+/// this many times its work. The eigenvalues are counted first if the two factorisations for this
+/// take at most 2 / counting_share of the work of a filter for the fewest pairs.
+constexpr double surely_slower = 4;
+constexpr double counting_share = 20;
+/// Lanczos steps that find the ends of the spectrum for the forecast of a filter.
+constexpr int end_steps = 24;
 /// Where cuSOLVER computes, dense solves may have this many times as many rows.
 constexpr std::int64_t more_gpu_rows = 2;
 
@@ -202,6 +211,67 @@ DirectLimits direct_limits(Context& ctx, const EigenProblem<T>& problem,
     return limits;
 }
 
+/// The time of a product of a method that iterates, with one column, in multiply-adds of
+/// SparseLdlt.
+template <class T>
+double product_work(const EigenProblem<T>& problem, bool on_gpu) {
+    const auto rows = static_cast<double>(problem.a.row_map().global_rows());
+    const auto entries = [&](const Operator<T>* a) {
+        if (dynamic_cast<const DenseOperator<T>*>(a) != nullptr) {
+            return rows * rows;
+        }
+        const auto* const stored = dynamic_cast<const SparseMatrix<T>*>(a);
+        return stored == nullptr ? 0.0 : static_cast<double>(stored->global_nonzeros());
+    };
+    return (entries(&problem.a) + entries(problem.b) + products_per_row * rows) /
+           (on_gpu ? gpu_iteration_speed : iteration_speed);
+}
+
+/// The number of ranks that compute on a GPU. Collective.
+std::int64_t devices_of(Context& ctx) {
+    return ctx.comm().sum(std::int64_t{ctx.place() == Place::device ? 1 : 0});
+}
+
+/// The prediction of window_filter() for a problem without B.
+struct FilterForecast {
+    /// The width of the window in the angle of ChebyshevInterval; 0 if there is no prediction.
+    double angle = 0;
+    double tolerance = 0;
+    /// The work of a product, if all ranks and threads share it perfectly.
+    double product = 0;
+
+    double products(double inside) const {
+        return angle > 0 ? filter_products(tolerance, inside, angle) : 0;
+    }
+    /// In multiply-adds of SparseLdlt on one core.
+    double work(double inside) const { return product * products(inside); }
+};
+
+/// Collective. Cost: end_steps products with one column.
+template <class T>
+FilterForecast forecast_filter(Context& ctx, const EigenProblem<T>& problem,
+                               const EigenOptions& options) {
+    FilterForecast forecast;
+    if (!options.window || problem.b != nullptr) {
+        return forecast;
+    }
+    try {
+        const ShortLanczos run =
+            short_lanczos<T>(ctx, problem.a, problem.constraints, end_steps, options.seed);
+        if (run.complete && run.values.size() > 1) {
+            const ChebyshevInterval spectrum{run.values.front(), run.values.back(), 0};
+            forecast.angle =
+                spectrum.angle(options.window->low) - spectrum.angle(options.window->high);
+        }
+    } catch (const NumericalError&) {
+        return forecast;  // the method that is chosen finds the same fault, or scales the matrix
+    }
+    forecast.tolerance = attainable_tolerance<T>(options.tol);
+    const std::int64_t workers = ctx.comm().sum(std::int64_t{ctx.threads()});
+    forecast.product = product_work(problem, devices_of(ctx) > 0) / static_cast<double>(workers);
+    return forecast;
+}
+
 /// The number of wanted pairs; for a window `inside`, but at least `few`.
 double likely_pairs(const EigenOptions& options, double inside, double few = 20) {
     return options.window ? std::max(inside, few) : options.k;
@@ -232,8 +302,10 @@ MethodChoice choose_interior(Context& ctx, const EigenProblem<T>& problem,
     const double dense = limits.dense_work(limits.interior);
     std::string why_not;
     if (limits.can_factorise) {
-        const FactorForecast forecast =
-            forecast_factorisation(ctx, problem, options, cheap_products / 20);
+        const FilterForecast filter = forecast_filter(ctx, problem, options);
+        const FactorForecast forecast = forecast_factorisation(
+            ctx, problem, options,
+            std::max(cheap_products, filter.work(likely_pairs(options, 0))) / counting_share);
         if (limits.rows <= limits.many && large_part * forecast.inside >= limits.rows) {
             return {Method::dense, "the window has " + std::to_string(forecast.inside) + " of " +
                                        std::to_string(limits.rows) + " eigenvalues"};
@@ -246,6 +318,14 @@ MethodChoice choose_interior(Context& ctx, const EigenProblem<T>& problem,
         const bool must = options.window && problem.b != nullptr;
         if (forecast.fits(pairs) && work < dense && (must || work <= cheap_products)) {
             return {Method::shift_invert, what + rows + ", " + forecast.words()};
+        }
+        const auto inside = static_cast<double>(forecast.inside);
+        if (forecast.fits(pairs) && work < dense && inside > 0 &&
+            surely_slower * work <= filter.work(inside)) {
+            return {Method::shift_invert,
+                    what + rows + " with " + std::to_string(forecast.inside) + " eigenvalues, " +
+                        forecast.words() + "; a filter would take " +
+                        number_text(filter.products(inside), 2) + " products"};
         }
         if (!forecast.fits(pairs)) {
             why_not = forecast.words_of_too_much();
@@ -297,8 +377,7 @@ MethodChoice choose_end(Context& ctx, const EigenProblem<T>& problem, const Eige
         problem.preconditioner != nullptr || problem.inverse != nullptr) {
         return {Method::automatic, ""};
     }
-    const std::int64_t devices = ctx.comm().sum(std::int64_t{ctx.place() == Place::device ? 1 : 0});
-    if (devices > 0 || !is_hard_end(ctx, problem, options)) {
+    if (devices_of(ctx) > 0 || !is_hard_end(ctx, problem, options)) {
         return {Method::automatic, ""};
     }
     const FactorForecast forecast = forecast_factorisation(ctx, problem, options);
@@ -554,17 +633,8 @@ class AutomaticSolve {
 
     /// The work of the iteration so far, in multiply-adds of SparseLdlt.
     double work_so_far(bool on_gpu) const {
-        const double rows = static_cast<double>(problem_.a.row_map().global_rows());
-        const auto entries = [&](const Operator<T>* a) {
-            if (dynamic_cast<const DenseOperator<T>*>(a) != nullptr) {
-                return rows * rows;
-            }
-            const auto* const stored = dynamic_cast<const SparseMatrix<T>*>(a);
-            return stored == nullptr ? 0.0 : static_cast<double>(stored->global_nonzeros());
-        };
         return static_cast<double>(std::max<std::int64_t>(result_.operator_applications, 1)) *
-               (entries(&problem_.a) + entries(problem_.b) + products_per_row * rows) /
-               (on_gpu ? gpu_iteration_speed : iteration_speed);
+               product_work(problem_, on_gpu);
     }
 
     void replace_iteration() {

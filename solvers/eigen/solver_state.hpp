@@ -43,7 +43,6 @@ class SavedState {
   public:
     SavedState(std::string solver, StateNumbers numbers, std::string origin)
         : solver_(std::move(solver)), numbers_(std::move(numbers)), origin_(std::move(origin)) {}
-    SavedState(const SavedState&) = delete;
     SavedState& operator=(const SavedState&) = delete;
     virtual ~SavedState() = default;
 
@@ -79,6 +78,10 @@ class SavedState {
     virtual void read(Context& ctx, const std::string& block, BlockView<T> x) const = 0;
     virtual SmallMatrix<T> matrix(Context& ctx, const std::string& name, int rows,
                                   int cols) const = 0;
+
+  protected:
+    /// For a state that delivers the blocks of another one in another form.
+    SavedState(const SavedState&) = default;
 
   private:
     std::string solver_;

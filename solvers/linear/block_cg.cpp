@@ -194,20 +194,21 @@ class ConjugateGradients {
             }
             if (rz > 0) {
                 if (columns_.preconditioned() && column.imaginary > 0.5 * rz) {
-                    columns_.break_down(j, LinearStatus::breakdown,
-                                        "r^H M r has the real part " + number_text(rz) +
-                                            " and an imaginary part of size " +
-                                            number_text(column.imaginary) +
-                                            ": the preconditioner is not Hermitian; use gmres");
+                    columns_.break_down_unfit_preconditioner(
+                        j, "r^H M r has the real part " + number_text(rz) +
+                               " and an imaginary part of size " + number_text(column.imaginary) +
+                               ": the preconditioner is not Hermitian; use gmres");
                 }
                 continue;
             }
-            const bool finite = std::isfinite(rz);
-            columns_.break_down(j, finite ? LinearStatus::breakdown : LinearStatus::not_finite,
-                                finite ? "r^H M r = " + number_text(rz) +
-                                             ": the preconditioner is not positive definite; "
-                                             "use gmres"
-                                       : "the preconditioner gives NaN or infinity");
+            if (std::isfinite(rz)) {
+                columns_.break_down_unfit_preconditioner(
+                    j, "r^H M r = " + number_text(rz) +
+                           ": the preconditioner is not positive definite; use gmres");
+            } else {
+                columns_.break_down(j, LinearStatus::not_finite,
+                                    "the preconditioner gives NaN or infinity");
+            }
         }
     }
 

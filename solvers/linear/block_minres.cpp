@@ -90,9 +90,9 @@ class MinimalResiduals {
         if (!std::isfinite(square)) {
             columns_.break_down_not_finite(j);
         } else if (square < 0) {
-            columns_.break_down(j, LinearStatus::breakdown,
-                                "v^H M v = " + number_text(square) +
-                                    ": the preconditioner is not positive definite");
+            columns_.break_down_unfit_preconditioner(
+                j, "v^H M v = " + number_text(square) +
+                       ": the preconditioner is not positive definite");
         }
     }
 

@@ -548,6 +548,12 @@ void LinearColumns<T>::break_down(int j, LinearStatus status, const std::string&
 }
 
 template <class T>
+void LinearColumns<T>::break_down_unfit_preconditioner(int j, const std::string& text) {
+    report(j).preconditioner_is_unfit = true;
+    break_down(j, LinearStatus::breakdown, text);
+}
+
+template <class T>
 void LinearColumns<T>::leave_with_full_basis() {
     for (const int j : active_) {
         states_[static_cast<std::size_t>(j)].restarted = true;

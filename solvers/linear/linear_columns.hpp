@@ -156,6 +156,8 @@ class LinearColumns {
     /// Column j leaves without another step. `text` describes the cause, with its values. If
     /// `may_restart`, another cycle follows if this cycle has halved the residual.
     void break_down(int j, LinearStatus status, const std::string& text, bool may_restart = false);
+    /// The same as `breakdown`, because the preconditioner is not Hermitian positive definite.
+    void break_down_unfit_preconditioner(int j, const std::string& text);
     /// The same after a product that is not finite.
     void break_down_not_finite(int j) {
         break_down(j, LinearStatus::not_finite,

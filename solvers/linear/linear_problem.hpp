@@ -102,6 +102,9 @@ struct LinearColumn {
     double b_norm = 0;
     /// Steps in which this column took part.
     std::int64_t iterations = 0;
+    /// True if the cause of a breakdown is a preconditioner that is not Hermitian positive
+    /// definite.
+    bool preconditioner_is_unfit = false;
     /// Why the column has not converged, with values, iteration and column.
     std::string message;
 };

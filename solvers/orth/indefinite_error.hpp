@@ -9,6 +9,15 @@
 
 namespace quiver {
 
+/// The end of a message: A v and B v vanish to rounding for some v.
+inline constexpr const char* singular_pencil =
+    "A and B have a common null vector v, so that every number is an eigenvalue; add a positive "
+    "number to a diagonal entry of B at which v is not 0 (one entry for each such v), so that v "
+    "has "
+    "the eigenvalue 0";
+/// The end of a message: x^H B x vanishes to rounding for some x.
+inline constexpr const char* singular_mass_cure = "; shift-invert takes a singular B";
+
 /// B of an inner product, or a preconditioner, is found not to be Hermitian positive definite.
 /// Usually detected by all-reduced values, so that all ranks throw it.
 class IndefiniteError : public NumericalError {

@@ -337,25 +337,49 @@ void Orthonormaliser<T>::multiply() {
     drift_ = 1;
 }
 
+/// Raises the norms of W's input columns to those of its present columns: if B is nearly singular,
+/// V may hold long columns, and the projection then makes short columns long.
+template <class T>
+void Orthonormaliser<T>::see_projected_norms() {
+    std::vector<Real> present(two_norm_.size());
+    norms(ctx_, w_, std::span<Real>(present));
+    for (std::size_t j = 0; j < present.size(); ++j) {
+        two_norm_[j] = std::max(two_norm_[j], present[j]);
+    }
+}
+
 /// Replaces W^H B W, which is Hermitian only up to rounding, by its Hermitian part. In the `first`
 /// pass, in which the 2-norms of W's columns are known, throws if W^H B W is farther from Hermitian
 /// than rounding allows or has a negative diagonal entry.
 template <class T>
 void Orthonormaliser<T>::make_hermitian(SmallMatrix<T>& gram, bool first) {
-    const Real rounding = std::sqrt(epsilon_v<T>);
+    const auto allowed = [&](int i, int j) {
+        return std::sqrt(epsilon_v<T>) * task_.inner.norm * two_norm_[static_cast<std::size_t>(i)] *
+               two_norm_[static_cast<std::size_t>(j)];
+    };
+    const auto defect = [&](int i, int j) {
+        return std::abs(gram(i, j) - conjugate(gram(j, i))) / 2;
+    };
+    if (first) {
+        bool seems_hermitian = true;
+        for (int i = 0; i < w_.cols; ++i) {
+            for (int j = 0; j <= i; ++j) {
+                seems_hermitian = seems_hermitian && defect(i, j) <= allowed(i, j);
+            }
+        }
+        if (!seems_hermitian) {
+            see_projected_norms();
+        }
+    }
     for (int i = 0; i < w_.cols; ++i) {
         for (int j = 0; j <= i; ++j) {
-            const T above = gram(j, i);
-            const T below = gram(i, j);
-            const T mean = (below + conjugate(above)) / Real(2);
+            const T mean = (gram(i, j) + conjugate(gram(j, i))) / Real(2);
             if (first) {
-                const Real scale = task_.inner.norm * two_norm_[static_cast<std::size_t>(i)] *
-                                   two_norm_[static_cast<std::size_t>(j)];
-                if (std::abs(below - mean) > rounding * scale) {
+                if (defect(i, j) > allowed(i, j)) {
                     fail("B is not Hermitian: <w, B u> and <B w, u> differ for columns " +
                          column_name(j) + " and " + column_name(i));
                 }
-                if (i == j && real_part(mean) < -rounding * scale) {
+                if (i == j && real_part(mean) < -allowed(i, i)) {
                     fail(IndefiniteError(
                         IndefiniteError::Operand::mass,
                         "block Gram-Schmidt: B is not positive definite: <w, B w> = " +

@@ -79,6 +79,7 @@ class Orthonormaliser {
     void gram_of_w(SmallMatrix<T>& gram);
     void add_coefficients(const SmallMatrix<T>& on_v, const SmallMatrix<T>& on_q);
     void multiply();
+    void see_projected_norms();
     void make_hermitian(SmallMatrix<T>& gram, bool first);
     void apply(const GramStep<T>& step, const std::vector<int>& active,
                const std::vector<Real>& length, bool again);

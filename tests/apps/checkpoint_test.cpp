@@ -4,6 +4,7 @@
 #include <complex>
 #include <fstream>
 #include <limits>
+#include <numeric>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -12,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "apps/checkpoint/checkpoint_folder.hpp"
+#include "apps/checkpoint/reordered_checkpoint.hpp"
 #include "apps/matrices/generators.hpp"
 #include "blockvec/config.hpp"
 #include "blockvec/error.hpp"
@@ -171,10 +173,16 @@ class CheckpointFolderTest : public ::testing::Test {
         }
         ctx.comm().barrier();
     }
-    /// Saves a state that depends on `seed` alone.
-    void save(CheckpointFolder<T>& checkpoint, std::uint64_t seed) {
+    /// Saves a state that depends on `seed` alone, with blocks in the numbering of `reordering`.
+    void save(Checkpoint<T>& checkpoint, std::uint64_t seed,
+              const Reordering* reordering = nullptr) {
         BlockVector<T> x(ctx, map(), 5, 9);
         fill_random(ctx, seed, x);
+        if (reordering != nullptr) {
+            BlockVector<T> y(ctx, reordering->solver_map(), 5, 9);
+            reordering->to_solver(ctx, x.view(), y.view());
+            x = std::move(y);
+        }
         SolverState<T> state;
         state.solver = "lanczos";
         state.numbers["seed"] = {static_cast<double>(seed)};
@@ -269,6 +277,46 @@ TYPED_TEST(CheckpointFolderTest, KeepsTwoGenerationsAndReadsTheNewest) {
 }
 
 /// One rank reads a checkpoint of all ranks, and all ranks read a checkpoint of one rank.
+TYPED_TEST(CheckpointFolderTest, AReorderedRunSavesTheNumberingOfTheUser) {
+    using T = TypeParam;
+    this->prepare();
+    Context& ctx = this->ctx;
+    const RowMap user = this->map();
+    std::vector<std::int64_t> to(static_cast<std::size_t>(this->rows));
+    std::iota(to.begin(), to.end(), std::int64_t{0});
+    std::shuffle(to.begin(), to.end(), this->generator);
+    const Reordering reordering(
+        ctx.comm(), user, RowMap::by_rows(ctx.comm(), this->rows),
+        {to.begin() + user.first_row(), to.begin() + user.first_row() + user.local_rows()});
+    {
+        const auto folder = this->open();
+        ReorderedCheckpoint<T> checkpoint(*folder, reordering);
+        EXPECT_EQ(checkpoint.saved(), nullptr);
+        EXPECT_TRUE(checkpoint.due() == (ctx.comm().rank() == 0));
+        this->save(checkpoint, 7, &reordering);
+    }
+    const auto folder = this->open();
+    this->expect_state(folder->saved(), 7);
+    const ReorderedCheckpoint<T> checkpoint(*folder, reordering);
+    const SavedState<T>* const saved = checkpoint.saved();
+    ASSERT_NE(saved, nullptr);
+    EXPECT_EQ(saved->solver(), "lanczos");
+    EXPECT_EQ(saved->number("seed"), 7);
+    EXPECT_EQ(saved->matrix(ctx, "h", 3, 4).rows(), 3);
+    BlockVector<T> x(ctx, user, 5);
+    BlockVector<T> y(ctx, reordering.solver_map(), 5);
+    fill_random(ctx, 7, x);
+    saved->read(ctx, "x", y.view());
+    const BlockVector<T> back = reordering.to_user<T>(ctx, y.view());
+    BlockVector<T> expected(ctx, user, 5, 0, Place::host);
+    copy(ctx, x.view(), expected.view());
+    for (std::int64_t i = 0; i < user.local_rows(); ++i) {
+        for (int j = 0; j < 5; ++j) {
+            ASSERT_EQ(back.view()(i, j), std::as_const(expected).view()(i, j));
+        }
+    }
+}
+
 TYPED_TEST(CheckpointFolderTest, AnyNumberOfRanksReadsIt) {
     using T = TypeParam;
     this->prepare();

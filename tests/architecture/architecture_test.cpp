@@ -41,6 +41,7 @@ struct SolverFolder {
 const std::vector<SolverFolder>& solver_folders() {
     static const std::vector<SolverFolder> folders{
         {"solvers/abft", {}},
+        {"solvers/cluster", {}},
         {"solvers/dense", {}},
         {"solvers/orth", {}},
         {"solvers/precond", {}},
@@ -98,6 +99,9 @@ std::string violation_of_libraries(std::string_view file, std::string_view heade
     if (is_any_of(header, {"dmumps", "mumps"}) &&
         file != "solvers/eigen/shift_invert/mumps_factorisation.cpp") {
         return "MUMPS is included outside solvers/eigen/shift_invert/mumps_factorisation.cpp";
+    }
+    if (is_any_of(header, {"scotch"}) && file != "kernels/sparse/scotch_partition.cpp") {
+        return "SCOTCH is included outside kernels/sparse/scotch_partition.cpp";
     }
     if (is_any_of(header, {"CLI/", "fmt/", "nlohmann/"}) && !is_below(file, "apps")) {
         return "a library of the command is included outside apps/";
@@ -195,6 +199,8 @@ TEST(Architecture, TheRuleSeparatesGoodFromBadIncludes) {
     EXPECT_NE(violation("solvers/eigen/x.cpp", "Eigen/Eigenvalues"), "");
     EXPECT_EQ(violation("solvers/eigen/shift_invert/mumps_factorisation.cpp", "dmumps_c.h"), "");
     EXPECT_NE(violation("solvers/eigen/shift_invert/x.cpp", "dmumps_c.h"), "");
+    EXPECT_EQ(violation("kernels/sparse/scotch_partition.cpp", "scotch.h"), "");
+    EXPECT_NE(violation("kernels/sparse/x.cpp", "scotch.h"), "");
     EXPECT_NE(violation("apps/x.cpp", "tests/support/test_context.hpp"), "");
     EXPECT_NE(violation("kernels/x.cpp", "nlohmann/json.hpp"), "");
     EXPECT_EQ(violation("solvers/eigen/x.cpp", "solvers/abft/abft.hpp"), "");

@@ -140,6 +140,9 @@ TEST(RowMap, ByNonzerosCutsWhereTheWorkIsShared) {
                 static_cast<std::size_t>(initial.local_rows()));
             const RowMap map = RowMap::by_nonzeros(comm, initial, mine, weights);
             ASSERT_EQ(map.offsets(), cuts_by_definition(nonzeros, weights)) << rows << skewed;
+            ASSERT_EQ(RowMap::balanced_offsets(comm.size(), nonzeros, weights), map.offsets());
+            ASSERT_EQ(RowMap::even_offsets(comm.size(), rows, weights),
+                      RowMap::by_rows(comm, rows, weights).offsets());
 
             const RowMap equal = RowMap::by_rows(comm, rows);
             const std::span<const std::int64_t> share(nonzeros.data() + equal.first_row(),

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <numbers>
 #include <string>
@@ -695,6 +696,44 @@ TEST_F(CInterface, EveryStatusHasACause) {
     EXPECT_EQ(quiver_status_name(17), std::string("an unknown status"));
     EXPECT_EQ(quiver_context_synchronize(ctx()), QUIVER_OK);
     EXPECT_STREQ(quiver_last_message(), "");
+}
+
+TEST_F(CInterface, ReplacedValuesChangeTheEigenvalues) {
+    const int n = 30;
+    const auto a = tridiagonal(n, 2, -1);
+    const RowMap map = RowMap::by_rows(cpp.comm(), n);
+    std::vector<double> value;
+    for (std::int64_t i = map.first_row(); i < map.first_row() + map.local_rows(); ++i) {
+        for (std::int64_t k = std::max<std::int64_t>(0, i - 1);
+             k <= std::min<std::int64_t>(n - 1, i + 1); ++k) {
+            value.push_back(k == i ? 5 : -2);
+        }
+    }
+    const Placed<double> there(cpp, value);
+    const auto replace = [&](const void* values, std::size_t count, quiver_place where) {
+        return quiver_matrix_replace_values(ctx(), a.get(), QUIVER_D, values,
+                                            static_cast<std::int64_t>(count), where);
+    };
+    for (const bool in_place : {false, true}) {
+        ASSERT_EQ(in_place ? replace(there.data(), value.size(), place())
+                           : replace(value.data(), value.size(), QUIVER_HOST),
+                  QUIVER_OK)
+            << quiver_last_message();
+        const auto result = solve(a.get(), eigen_options(3));
+        const quiver_eigen_info info = info_of(result);
+        for (int j = 0; j < 3; ++j) {
+            EXPECT_NEAR(info.values[j], exact(n, 5, -2, j), 1e-8);
+        }
+    }
+    expect_error(replace(value.data(), value.size() - 1, QUIVER_HOST), QUIVER_ERROR_SHAPE,
+                 "new values");
+    expect_error(replace(nullptr, value.size(), QUIVER_HOST), QUIVER_ERROR_INPUT, "null pointer");
+    expect_error(
+        quiver_matrix_replace_values(ctx(), a.get(), QUIVER_Z, value.data(), 1, QUIVER_HOST),
+        QUIVER_ERROR_SHAPE, "another scalar type");
+    value.back() = std::numeric_limits<double>::infinity();
+    expect_error(replace(value.data(), value.size(), QUIVER_HOST), QUIVER_ERROR_INPUT,
+                 "not finite");
 }
 
 TEST_F(CInterface, WrongMatricesAreRefused) {

@@ -379,6 +379,12 @@ contains
         call quiver_eigensolve(context, op, result, options)
         call expect(maxval(abs(quiver_eigen_values(result) - [0.5, 1.0, 1.5])) < 80e-10, "a mass matrix")
         call quiver_eigen_result_free(result)
+        call quiver_matrix_replace_values(context, mass, [(4.0_c_double, i = 1, 40)])
+        call quiver_eigensolve(context, op, result, options)
+        call expect(maxval(abs(quiver_eigen_values(result) - [0.25, 0.5, 0.75])) < 80e-10, "replaced values")
+        call quiver_eigen_result_free(result)
+        call quiver_matrix_replace_values(context, mass, [(4.0_c_float, i = 1, 40)], status)
+        call expect_error(status, QUIVER_ERROR_SHAPE, "another scalar type")
         call quiver_operator_free(mass)
         call quiver_operator_free(op)
     end subroutine

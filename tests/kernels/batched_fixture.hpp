@@ -20,41 +20,6 @@
 
 namespace quiver::test {
 
-/// Values in the place of a Context.
-template <class V>
-class PlacedArray {
-  public:
-    PlacedArray(Context& ctx, std::vector<V> values)
-        : ctx_(&ctx),
-          size_(values.size()),
-          memory_(ctx.allocate(memory_kind(ctx.place()), std::span(values).size_bytes(),
-                               "test array")) {
-        move(memory_.template as<V>(), values.data());
-    }
-    std::span<V> span() { return {memory_.template as<V>(), size_}; }
-    std::vector<V> values() {
-        std::vector<V> now(size_);
-        move(now.data(), memory_.template as<V>());
-        return now;
-    }
-
-  private:
-    void move(V* to, const V* from) {
-        if (size_ == 0) {
-            return;
-        }
-        if (ctx_->place() == Place::host) {
-            std::copy_n(from, size_, to);
-        } else {
-            device::copy(to, from, std::span(from, size_).size_bytes(), ctx_->stream());
-            ctx_->synchronize();
-        }
-    }
-    Context* ctx_;
-    std::size_t size_;
-    Buffer memory_;
-};
-
 /// The memory layout of a batch.
 struct BatchLayout {
     MatrixOrder order = MatrixOrder::row_major;

@@ -281,6 +281,46 @@ TYPED_TEST(ColumnOps, GatherColumnsReversesInPlace) {
     expect_same_bits(block.result(), x);
 }
 
+TYPED_TEST(ColumnOps, GatherRowsSelectsAndRepeats) {
+    using T = TypeParam;
+    for (const int width : all_widths()) {
+        const auto x = random_global<T>(this->generator, 33, width);
+        std::uniform_int_distribution<std::int64_t> any(0, 32);
+        for (const std::int64_t count : {0, 1, 20, 50}) {
+            std::vector<std::int64_t> source(static_cast<std::size_t>(count));
+            std::generate(source.begin(), source.end(), [&] { return any(this->generator); });
+            Global<T> expected(count, width);
+            for (std::int64_t i = 0; i < count; ++i) {
+                for (int j = 0; j < width; ++j) {
+                    expected(i, j) = x(source[static_cast<std::size_t>(i)], j);
+                }
+            }
+            auto x_block = this->block(x, layouts[count % 3]);
+            auto y_block = this->block(poisoned_global<T>(count, width), layouts[0]);
+            gather_rows<T>(this->ctx, x_block.view(), source, y_block.view());
+            x_block.expect_unchanged();
+            expect_same_bits(y_block.result(), expected);
+        }
+    }
+}
+
+TYPED_TEST(ColumnOps, GatherRowsRejectsWhatDoesNotFit) {
+    using T = TypeParam;
+    auto x = this->block(Global<T>(5, 3));
+    auto y = this->block(Global<T>(2, 3), layouts[0]);
+    auto gaps = this->block(Global<T>(2, 3), layouts[1]);
+    const auto gather = [&](std::vector<std::int64_t> source, BlockView<T> to) {
+        gather_rows<T>(this->ctx, x.view(), source, to);
+    };
+    EXPECT_NO_THROW(gather({4, 0}, y.view()));
+    EXPECT_THROW(gather({4}, y.view()), ShapeError);
+    EXPECT_THROW(gather({4, 5}, y.view()), ShapeError);
+    EXPECT_THROW(gather({-1, 0}, y.view()), ShapeError);
+    EXPECT_THROW(gather({1, 0}, y.view(2)), ShapeError);
+    EXPECT_THROW(gather({1, 0}, gaps.view()), ShapeError);
+    EXPECT_THROW(gather({1, 0}, x.view().row_range(0, 2)), ShapeError);
+}
+
 TYPED_TEST(ColumnOps, FillFills) {
     using T = TypeParam;
     for (const int width : all_widths()) {

@@ -98,6 +98,29 @@ TEST(OperationCost, DotsAndMoves) {
     expect_cost(cost(ParityArgs{nullptr, 24, nullptr}), 3, 0, 0, 24, 0);
 }
 
+TEST(OperationCost, KmeansStepReadsThePointsAndWritesWhatIsAskedFor) {
+    // 7 points of 3 columns, 5 centres: 21 elements, 105 multiply-adds, and for each element the
+    // shift, the difference, its square, its addition to the distance and the sum.
+    KmeansStepArgs<float, float> args{};
+    args.rows = 7;
+    args.d = 3;
+    args.k = 5;
+    expect_cost(cost(args), 7, 5, 3, 21 * 4, 2 * 105 + 5 * 21);
+    int labels[7]{};
+    args.labels = labels;
+    expect_cost(cost(args), 7, 5, 3, 21 * 4 + 7 * 4, 2 * 105 + 5 * 21);
+    float distances[7]{};
+    args.distances = distances;
+    expect_cost(cost(args), 7, 5, 3, 21 * 4 + 7 * 8, 2 * 105 + 5 * 21);
+    KmeansStepArgs<half_t, float> half{};
+    half.rows = 7;
+    half.d = 3;
+    half.k = 5;
+    expect_cost(cost(half), 7, 5, 3, 21 * 2, 2 * 105 + 5 * 21);
+    expect_cost(cost(GatherRowsArgs<double>{3, 4, 9, nullptr, 4, nullptr, nullptr}), 3, 4, 4,
+                2 * 12 * 8, 0);
+}
+
 TEST(OperationCost, ChecksumsHaveThreeSumsOrFive) {
     const double weights[6]{};
     ChecksumArgs<float, double> args{};

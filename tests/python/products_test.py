@@ -142,6 +142,34 @@ def test_spmm_of_rectangular_matrices_and_adjoints(rng, char):
 
 
 @pytest.mark.parametrize("char", "fdFD")
+@pytest.mark.parametrize("is_sorted", [True, False])
+def test_replaced_values(rng, char, is_sorted):
+    m, n = (int(size) for size in rng.integers(5, 400, 2))
+    a = sp.random(m, n, 0.1, format="csr", random_state=rng).astype(char)
+    if not is_sorted:
+        for begin, end in zip(a.indptr, a.indptr[1:]):
+            a.indices[begin:end] = a.indices[begin:end][::-1].copy()
+        a.has_sorted_indices = False
+    matrix = quiver.SparseMatrix(a)
+    x, y = block(rng, (n, 3), char), block(rng, (m, 3), char)
+    before, adjoint = a.astype("D"), matrix.H
+    a.data = block(rng, a.nnz, char)
+    matrix.replace_values(a.data)
+    close(matrix @ x, a.astype("D") @ x, char, n)
+    close(adjoint @ y, before.conj().T @ y, char, m)
+    close(matrix.H @ y, a.astype("D").conj().T @ y, char, m)
+    adjoint.replace_values(a.conj().T.tocsr().sorted_indices().data)
+    close(adjoint @ y, a.astype("D").conj().T @ y, char, m)
+    with pytest.raises(ValueError, match="new values"):
+        matrix.replace_values(a.data[1:])
+    with pytest.raises(ValueError, match="finite"):
+        matrix.replace_values(np.full(a.nnz, np.inf))
+    with pytest.raises(ValueError, match="dimension"):
+        matrix.replace_values(a.data[None, :])
+    close(matrix @ x, a.astype("D") @ x, char, n)
+
+
+@pytest.mark.parametrize("char", "fdFD")
 def test_batches(rng, char):
     eps = np.finfo(char).eps
     count, n = int(rng.integers(1, 60)), int(rng.integers(1, 20))

@@ -73,3 +73,15 @@ def test_refused():
         quiver.eigsh(sp.identity(5), 1, comm="world")
     with pytest.raises(ValueError, match="square"):
         quiver.eigsh(sp.csr_matrix((2, 2 * COMM.size + 1)), 1, comm=COMM)
+
+
+def test_kmeans():
+    rng = random_of_all_ranks()
+    middles = rng.uniform(-8, 8, (6, 3))
+    x = middles[np.arange(3000) % 6] + 0.05 * rng.standard_normal((3000, 3))
+    rows = part(x, 3000)
+    result = quiver.kmeans(rows, 6, n_init=4, comm=COMM)
+    alone = quiver.kmeans(x, 6, n_init=4)
+    np.testing.assert_allclose(result.inertia, alone.inertia, rtol=1e-12)
+    np.testing.assert_allclose(result.centers, alone.centers, atol=1e-12)
+    np.testing.assert_array_equal(np.concatenate(COMM.allgather(result.labels)), alone.labels)

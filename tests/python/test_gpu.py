@@ -348,8 +348,46 @@ def test_arrays_of_two_places_are_refused(rng):
         quiver.eigsh(a, 2, v0=x, device="cpu")
 
 
+@pytest.mark.parametrize("char", "fdFD")
+@pytest.mark.parametrize("side_stream", [False, True], ids=["current", "side"])
+@pytest.mark.parametrize("library", ["cupy", "torch"])
+def test_replaced_values(rng, library, char, side_stream):
+    side = Side(library, side_stream)
+    a = random_hermitian(rng, 300, char)
+    other = a.copy()
+    other.data = (3 * a.data + 1).astype(char)
+    x = rng.standard_normal((300, 4)).astype(char)
+    with side.stream():
+        matrix = quiver.SparseMatrix(side.csr(a))
+        for values in (side.array(other.data), other.data):
+            matrix.replace_values(values)
+            y = side.numpy(matrix @ side.array(x))
+            expected = other.astype("D") @ x
+            bound = 1e3 * np.finfo(char).eps * abs(expected).max()
+            np.testing.assert_allclose(y, expected, rtol=0, atol=bound)
+            matrix.replace_values(side.array(a.data))
+
+
 def test_a_sparse_matrix_stays_on_its_device(rng):
     pytest.importorskip("cupy")
     a = quiver.SparseMatrix(random_hermitian(rng, 30, "d"), device="cuda")
     with pytest.raises(ValueError, match="device='cpu', but the SparseMatrix is on cuda:0"):
         quiver.eigsh(a, 2, device="cpu")
+
+
+@pytest.mark.parametrize("char", "fd")
+@pytest.mark.parametrize("side_stream", [False, True], ids=["current", "side"])
+def test_kmeans(rng, library, char, side_stream):
+    side = Side(library, side_stream)
+    middles = rng.uniform(-8, 8, (7, 5))
+    x = (middles[np.arange(20000) % 7] + 0.05 * rng.standard_normal((20000, 5))).astype(char)
+    expected = quiver.kmeans(x, 7, init=x[:7])
+    with side.stream():
+        result = quiver.kmeans(side.array(x), 7, init=side.array(x[:7]),
+                               device="cuda" if library == "numpy" else None)
+        space = Space("cupy", 0) if library == "numpy" else None
+        labels, centers = (space.numpy(z) if space else side.numpy(z)
+                           for z in (result.labels, result.centers))
+    np.testing.assert_array_equal(labels, expected.labels)
+    np.testing.assert_allclose(centers, expected.centers, atol=1000 * np.finfo(char).eps)
+    np.testing.assert_allclose(result.inertia, expected.inertia, rtol=1e-4)

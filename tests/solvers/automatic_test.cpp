@@ -21,6 +21,7 @@
 #include "kernels/dense_operator.hpp"
 #include "kernels/tsmttsm.hpp"
 #include "solvers/dense/dense_pencil.hpp"
+#include "solvers/dense/lapack.hpp"
 #include "solvers/eigen/eigensolver.hpp"
 #include "solvers/eigen/shift_invert.hpp"
 #include "solvers/eigen/shift_invert/factor_forecast.hpp"
@@ -385,6 +386,36 @@ TEST(AutomaticRule, TheInteriorOfASparseMatrixIsFactorised) {
     EXPECT_EQ(chosen(4096 * more_dense_rows(ctx) + 1, wide).method, Method::filter);
 }
 
+/// A narrow window costs a filter many products for each of its eigenvalues. A window that holds a
+/// twelfth of the eigenvalues costs shift-invert more, because it orthogonalises their vectors.
+TEST(AutomaticRule, AWindowIsFactorisedIfAFilterTakesLonger) {
+    Context ctx = test::make_context();
+    EigenOptions options = automatic(Which::smallest, 1);
+    // 26 eigenvalues; by the work of shift-invert alone, the rule would not choose it.
+    options.window = Window{3, 3.005};
+    SparseMatrix<double> square = test::laplace3d<double>(ctx, 200, 250, 1);
+    const MethodChoice narrow = choose_method(ctx, EigenProblem<double>{square}, options);
+    if (ctx.place() == Place::host && ctx.comm().size() * ctx.threads() == 1) {
+        EXPECT_EQ(narrow.method, Method::shift_invert) << narrow.reason;
+        EXPECT_NE(narrow.reason.find("a filter would take"), std::string::npos) << narrow.reason;
+    }
+    constexpr int copies = 60;
+    constexpr int length = 67;
+    SparseMatrix<double> paths = test::matrix_from_rows<double>(
+        ctx, copies * length, [](std::int64_t row, RowEntries<double>& entries) {
+            entries.add(row, 2);
+            if (row % length > 0) {
+                entries.add(row - 1, -1);
+            }
+            if (row % length + 1 < length) {
+                entries.add(row + 1, -1);
+            }
+        });
+    options.window = Window{1, 1.5};
+    const MethodChoice wide = choose_method(ctx, EigenProblem<double>{paths}, options);
+    EXPECT_EQ(wide.method, Method::filter) << wide.reason;
+}
+
 /// If the factors are nearly full, a dense solve is cheaper.
 TEST(AutomaticRule, TheInteriorOfAMatrixWithFullFactors) {
     Context ctx = test::make_context();
@@ -584,6 +615,37 @@ TEST(HandOver, WhatFollowsIsAnnounced) {
     ASSERT_FALSE(texts.empty());
     EXPECT_EQ(texts.back().find("auto: chebyshev had not converged after "), 0U) << texts.back();
     EXPECT_NE(texts.back().find("; shift-invert goes on"), std::string::npos) << texts.back();
+}
+
+/// Laplace matrices of two paths have the constant vector as a common null vector. After a
+/// shift-invert without an answer the dense solve names it, before its costly part.
+TEST(Automatic, ACommonNullVector) {
+    using T = std::complex<double>;
+    Context ctx = test::make_context();
+    constexpr std::int64_t n = 1100;
+    const auto path = [&](std::int64_t step) {
+        return test::matrix_from_rows<T>(ctx, n, [=](std::int64_t row, auto& entries) {
+            const std::int64_t before = (row + n - step) % n;
+            const std::int64_t after = (row + step) % n;
+            double degree = 0;
+            for (const auto& [other, edge] : {std::pair{before, row}, std::pair{after, after}}) {
+                if (edge != 0) {
+                    const double weight = 1 + static_cast<double>(edge % 5);
+                    entries.add(other, T(-weight));
+                    degree += weight;
+                }
+            }
+            entries.add(row, T(degree));
+        });
+    };
+    SparseMatrix<T> a = path(1);
+    SparseMatrix<T> b = path(7);
+    const auto result = eigensolve(ctx, EigenProblem<T>{a, &b}, automatic(Which::smallest, 3));
+    EXPECT_FALSE(result.converged);
+    if (ctx.service<Lapack>().is_available()) {
+        EXPECT_NE(result.message.find("dense: A v and B v vanish"), std::string::npos)
+            << result.message;
+    }
 }
 
 /// A and B are rotated alike, so that the eigenvalues are quotients of the values. Where the

@@ -21,6 +21,7 @@
 #include "solvers/abft/protected_matrix.hpp"
 #include "solvers/dense/cusolver.hpp"
 #include "solvers/dense/dense_pencil.hpp"
+#include "solvers/dense/lapack.hpp"
 #include "solvers/dense/projected_eigen.hpp"
 #include "solvers/eigen/eigensolver.hpp"
 #include "solvers/orth/indefinite_error.hpp"
@@ -509,6 +510,50 @@ TYPED_TEST(DenseEigenTest, AMassThatIsSingularToRounding) {
     SparseMatrix<T> right = stored(this->ctx, as_scalars(b));
     EXPECT_THROW(eigensolve(this->ctx, EigenProblem<T>{left, &right}, dense(Which::largest, 3)),
                  IndefiniteError);
+}
+
+/// Laplace matrices of two graphs have the constant vector as a common null vector; with A + I in
+/// the place of A it is a null vector of B alone. Neither depends on the units of the unknowns.
+TYPED_TEST(DenseEigenTest, ACommonNullVector) {
+    using T = TypeParam;
+    constexpr int n = 60;
+    const auto laplace = [&](int step, double shift, bool with_units) {
+        Dense<T> a(n, std::vector<T>(n));
+        for (int i = 0; i < n; ++i) {
+            const int next = (i + step) % n;
+            const auto weight = T(static_cast<real_t<T>>(next == 0 ? 0 : 1 + i % 5));  // no ring
+            const auto from = static_cast<std::size_t>(i);
+            const auto to = static_cast<std::size_t>(next);
+            a[from][from] += weight;
+            a[to][to] += weight;
+            a[from][to] -= weight;
+            a[to][from] -= weight;
+        }
+        for (std::size_t i = 0; i < n; ++i) {
+            a[i][i] += T(static_cast<real_t<T>>(shift));
+            for (std::size_t j = 0; j < n; ++j) {
+                const int exponent = with_units ? static_cast<int>(i % 9 + j % 9) : 0;
+                a[i][j] *= std::ldexp(real_t<T>(1), -2 * exponent);
+            }
+        }
+        return stored(this->ctx, a);
+    };
+    for (const bool units : {false, true}) {
+        SparseMatrix<T> b = laplace(7, 0, units);
+        for (const double shift : {0.0, 1.0}) {
+            SparseMatrix<T> a = laplace(1, shift, units);
+            try {
+                eigensolve(this->ctx, EigenProblem<T>{a, &b}, dense(Which::largest, 3));
+                ADD_FAILURE() << "no error";
+            } catch (const IndefiniteError& error) {
+                const std::string text = error.what();
+                const bool names_it = text.find("common null vector") != std::string::npos;
+                EXPECT_EQ(names_it,
+                          shift == 0 && this->ctx.template service<Lapack>().is_available())
+                    << text;
+            }
+        }
+    }
 }
 
 /// A pencil whose rows have very different units is regular, however small its rows are.

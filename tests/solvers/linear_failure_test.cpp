@@ -78,6 +78,8 @@ TYPED_TEST(LinearFailure, AnIndefinitePreconditioner) {
         EXPECT_EQ(result.columns[0].status, LinearStatus::converged) << result.columns[0].message;
         EXPECT_EQ(result.columns[2].status, LinearStatus::converged) << result.columns[2].message;
         ASSERT_EQ(result.columns[1].status, LinearStatus::breakdown);
+        EXPECT_TRUE(result.columns[1].preconditioner_is_unfit);
+        EXPECT_FALSE(result.columns[0].preconditioner_is_unfit);
         this->expect_word(result.message, "right-hand side 2 of 3");
         this->expect_word(result.message, "the preconditioner is not positive definite");
     }

@@ -233,6 +233,212 @@ TYPED_TEST(LobpcgPencilTest, IndefiniteBIsAnError) {
     }
 }
 
+/// An operator of which only products are known.
+template <class T>
+class Products : public Operator<T> {
+  public:
+    explicit Products(Operator<T>& a) : a_(a) {}
+    const RowMap& row_map() const override { return a_.row_map(); }
+    void apply(Context& ctx, BlockView<const T> x, BlockView<T> y) override { a_.apply(ctx, x, y); }
+
+  private:
+    Operator<T>& a_;
+};
+
+/// Units of the unknowns are powers of two, so that the eigenvalues are exactly those of the pencil
+/// without units: no copy may be missing, and the vectors become those without units.
+TYPED_TEST(LobpcgPencilTest, UnitsOfTheUnknowns) {
+    using T = TypeParam;
+    constexpr int n = 120;
+    auto generator = test::make_generator();
+    auto pencil = this->random_pencil(generator, n);
+    // Two blocks, the second without coupling to the first.
+    pencil.dense_a.topRightCorner(n / 2, n / 2).setZero();
+    pencil.dense_a.bottomLeftCorner(n / 2, n / 2).setZero();
+    pencil.dense_b.topRightCorner(n / 2, n / 2).setZero();
+    pencil.dense_b.bottomLeftCorner(n / 2, n / 2).setZero();
+    pencil = {pencil.dense_a + 30 * Dense<T>::Identity(n, n), pencil.dense_b};
+    using Unit = double (*)(int);
+    const Unit two_blocks = [](int row) { return row < n / 2 ? 1 : 0x1p-25; };
+    const Unit graded = [](int row) { return std::ldexp(1.0, -(row * 7 % 26)); };
+    for (const Unit unit : {two_blocks, graded}) {
+        Dense<T> s = Dense<T>::Zero(n, n);
+        for (int i = 0; i < n; ++i) {
+            s(i, i) = unit(i);
+        }
+        auto a = sparse<T>(this->ctx, s * pencil.dense_a * s);
+        auto b = sparse<T>(this->ctx, s * pencil.dense_b * s);
+        auto back = sparse<T>(this->ctx, s);
+        Products<T> a_products(a);
+        Products<T> b_products(b);
+        auto plain_a = sparse<T>(this->ctx, pencil.dense_a);
+        auto plain_b = sparse<T>(this->ctx, pencil.dense_b);
+        const EigenProblem<T> plain{plain_a, &plain_b};
+        for (const EigenOptions& options :
+             {options_for(1), options_for(5), options_for(5, Which::largest),
+              options_for(7, Which::smallest, 3)}) {
+            const bool hidden = options.k != 5;
+            Operator<T>& of_a = hidden ? static_cast<Operator<T>&>(a_products) : a;
+            Operator<T>& of_b = hidden ? static_cast<Operator<T>&>(b_products) : b;
+            const EigenProblem<T> problem{of_a, &of_b};
+            auto result = this->solve(problem, options);
+            BlockVector<T> x(this->ctx, a.row_map(), options.k);
+            back.apply(this->ctx, std::as_const(result.vectors).view(), x.view());
+            result.vectors = std::move(x);
+            // The units in which the tolerance holds make rows alike within a factor of 16.
+            result.tolerance *= 16;
+            this->check(result, plain, pencil, pencil.spectrum, options);
+        }
+    }
+}
+
+TYPED_TEST(LobpcgPencilTest, UnitsWithConstraintsAStartAndAPreconditioner) {
+    using T = TypeParam;
+    constexpr int n = 90;
+    auto generator = test::make_generator();
+    auto pencil = this->random_pencil(generator, n);
+    pencil = {pencil.dense_a + 25 * Dense<T>::Identity(n, n), pencil.dense_b};
+    Dense<T> s = Dense<T>::Zero(n, n);
+    Dense<T> inverse_s = Dense<T>::Zero(n, n);
+    for (int i = 0; i < n; ++i) {
+        s(i, i) = std::ldexp(1.0, i % 2 == 0 ? 0 : -20);
+        inverse_s(i, i) = 1.0 / s(i, i);
+    }
+    auto a = sparse<T>(this->ctx, s * pencil.dense_a * s);
+    auto b = sparse<T>(this->ctx, s * pencil.dense_b * s);
+    auto inverse =
+        sparse<T>(this->ctx, inverse_s * test::oracle::inverse(pencil.dense_a) * inverse_s);
+    EigenProblem<T> problem{a, &b};
+    const auto first = this->solve(problem, options_for(4));
+    problem.preconditioner = &inverse;
+    const auto fast = this->solve(problem, options_for(4));
+    EXPECT_LT(fast.iterations, first.iterations);
+    problem.preconditioner = nullptr;
+    problem.start = first.vectors.view();
+    const auto again = this->solve(problem, options_for(4));
+    EXPECT_LT(again.operator_applications, first.operator_applications);
+    problem.start = {};
+    problem.constraints = first.vectors.view();
+    const auto rest = this->solve(problem, options_for(3));
+    const auto expect = [&](const EigenResult<T>& result, std::size_t from) {
+        EXPECT_TRUE(result.converged) << result.message;
+        for (std::size_t j = 0; j < result.eigenvalues.size(); ++j) {
+            const double exact = pencil.spectrum[from + j];
+            const double scale = pencil.norm_a + std::abs(exact) * pencil.norm_b;
+            EXPECT_NEAR(result.eigenvalues[j], exact, 4 * result.tolerance * scale) << j;
+        }
+    };
+    expect(first, 0);
+    expect(fast, 0);
+    expect(again, 0);
+    expect(rest, 4);
+}
+
+/// The units must suit A as well: with A = I and a graded B the smallest eigenvalues are found in
+/// the largest rows of B, and the rounding errors of D A D would hide them.
+TYPED_TEST(LobpcgPencilTest, AGradedMassAlone) {
+    using T = TypeParam;
+    std::vector<double> ones(150, 1.0);
+    std::vector<double> weights;
+    std::vector<double> exact;
+    for (int i = 0; i < 150; ++i) {
+        weights.push_back(std::ldexp(1 + 0.01 * (i * 37 % 150), -(i % 10) * 4));
+        exact.push_back(1 / static_cast<double>(static_cast<real_t<T>>(weights.back())));
+    }
+    std::sort(exact.begin(), exact.end());
+    auto a = test::diagonal<T>(this->ctx, ones);
+    auto b = test::diagonal<T>(this->ctx, weights);
+    const auto result = this->solve({a, &b}, options_for(4));
+    EXPECT_TRUE(result.converged) << result.message;
+    ASSERT_EQ(result.eigenvalues.size(), 4u);
+    for (std::size_t j = 0; j < 4; ++j) {
+        EXPECT_NEAR(result.eigenvalues[j], exact[j], 8 * result.tolerance);
+    }
+}
+
+/// A B with a null vector: the eigenvalue at the upper end is infinite, those at the lower end are
+/// right. The message names the cause and the cure.
+TYPED_TEST(LobpcgPencilTest, AMassThatIsSingularToRounding) {
+    using T = TypeParam;
+    constexpr int n = 120;
+    auto generator = test::make_generator();
+    const Dense<T> c = this->random_hermitian(generator, n);
+    Dense<T> v = c.col(0).normalized();
+    const Dense<T> projection = Dense<T>::Identity(n, n) - v * v.adjoint();
+    Dense<T> weights = Dense<T>::Zero(n, n);
+    Dense<T> values = Dense<T>::Zero(n, n);
+    for (int i = 0; i < n; ++i) {
+        weights(i, i) = 1 + 0.01 * i;
+        values(i, i) = 3 + i % 7;
+    }
+    const Dense<T> b = projection * weights * projection;
+    const Dense<T> stiffness = values + 0.01 * c;
+    auto left = sparse<T>(this->ctx, stiffness);
+    auto right = sparse<T>(this->ctx, b);
+    try {
+        const auto result = this->solve({left, &right}, options_for(3, Which::largest));
+        ADD_FAILURE() << "converged: " << result.converged << ' ' << result.message;
+    } catch (const IndefiniteError& error) {
+        const std::string text = error.what();
+        EXPECT_NE(text.find("not positive definite"), std::string::npos) << text;
+        EXPECT_NE(text.find("shift-invert"), std::string::npos) << text;
+    }
+}
+
+TYPED_TEST(LobpcgPencilTest, ARowOfTheMassThatIsZero) {
+    using T = TypeParam;
+    std::vector<double> weights(40, 1.0);
+    weights[33] = 0;
+    auto a = test::diagonal<T>(this->ctx, std::vector<double>(40, 2.0));
+    auto b = test::diagonal<T>(this->ctx, weights);
+    try {
+        this->solve({a, &b}, options_for(3));
+        ADD_FAILURE() << "no error";
+    } catch (const IndefiniteError& error) {
+        const std::string text = error.what();
+        EXPECT_NE(text.find("1 of its rows are zero, the first is row 34; shift-invert"),
+                  std::string::npos)
+            << text;
+    }
+}
+
+/// A and B have 10 common null vectors. Residuals have no component along these, so that the other
+/// eigenvalues are found as if there were none, or the solve ends soon with an error.
+TEST(LobpcgPencil, CommonNullVectors) {
+    Context ctx = test::make_context();
+    constexpr int n = 300;
+    const auto blocks = [&](double first, double other) {
+        return test::matrix_from_rows<double>(ctx, n, [=](std::int64_t row, auto& entries) {
+            // Rows 2 i and 2 i + 1 are w [1, -1; -1, 1 + s], where s = 0 for 10 of the i.
+            const std::int64_t pair = row / 2;
+            const double w = std::exp2(-static_cast<double>(pair % 12)) *
+                             (first + other * static_cast<double>(pair));
+            const double s = pair % 15 == 4 ? 0 : 0.5;
+            entries.add(row % 2 == 0 ? row + 1 : row - 1, -w);
+            entries.add(row, row % 2 == 0 ? w : w * (1 + s));
+        });
+    };
+    SparseMatrix<double> a = blocks(1, 0.02);
+    SparseMatrix<double> b = blocks(1, 0);
+    // Each pair of rows has the eigenvalue 1 + 0.02 i, twice if s > 0.
+    std::vector<double> exact;
+    for (int pair = 0; pair < n / 2; ++pair) {
+        exact.insert(exact.end(), pair % 15 == 4 ? 1 : 2, 1 + 0.02 * pair);
+    }
+    EigenOptions options = options_for(20);
+    options.method = Method::lobpcg;
+    try {
+        const auto result = eigensolve(ctx, EigenProblem<double>{a, &b}, options);
+        EXPECT_TRUE(result.converged) << result.message;
+        for (std::size_t j = 0; j < result.eigenvalues.size(); ++j) {
+            EXPECT_NEAR(result.eigenvalues[j], exact[j], 1e-7);
+        }
+        EXPECT_LT(result.iterations, 1000);
+    } catch (const IndefiniteError& error) {
+        EXPECT_NE(std::string(error.what()).find("shift-invert"), std::string::npos);
+    }
+}
+
 /// Stiffness and mass matrix of a building, 147 rows. Skipped if the data folder of
 /// real_matrices_test.cpp is missing.
 TEST(LobpcgPencil, LundAAndB) {

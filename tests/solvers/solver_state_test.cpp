@@ -51,6 +51,8 @@ struct Case {
     std::string name;
     EigenOptions options;
     bool with_b = false;
+    /// True if the unknowns have units from 1 to 2^-30.
+    bool has_units = false;
     /// True if the state is complete: resumed runs then make the same steps with the same bits.
     bool exact = true;
     /// Tested in double only.
@@ -60,7 +62,7 @@ struct Case {
 std::vector<Case> cases() {
     std::vector<Case> all;
     const auto add = [&](const std::string& name, Method method, int k, bool exact) -> Case& {
-        all.push_back({name, {}, false, exact, false});
+        all.push_back({name, {}, false, false, exact, false});
         all.back().options.method = method;
         all.back().options.k = k;
         return all.back();
@@ -74,6 +76,8 @@ std::vector<Case> cases() {
     Case& locking = add("lobpcg that locks", Method::lobpcg, 12, false);
     locking.options.block = 5;
     add("lobpcg with B", Method::lobpcg, 5, false).with_b = true;
+    Case& units = add("lobpcg with units", Method::lobpcg, 5, false);
+    units.with_b = units.has_units = true;
     add("jd", Method::jacobi_davidson, 6, false);
     Case& target = add("jd at a target", Method::jacobi_davidson, 4, false);
     target.options.which = Which::target;
@@ -101,16 +105,21 @@ class SolverStateTest : public ::testing::Test {
             seen += std::exchange(last, event.iteration) != event.iteration ? 1 : 0;
             return seen < reports;
         };
-        EigenProblem<T> problem{counted};
+        Counted<T> in_units(a_in_units);
+        EigenProblem<T> problem{which.has_units ? in_units : counted};
         problem.checkpoint = checkpoint;
         if (which.with_b) {
-            problem.b = &b;
+            problem.b = which.has_units ? &b_in_units : &b;
         }
         counted.columns = 0;
         EigenResult<T> result = eigensolve(ctx, problem, options);
         reports_ = seen;
+        counted.columns += in_units.columns;
         return result;
     }
+
+    static double weight(std::int64_t row) { return 1 + 0.25 * static_cast<double>(row % 5); }
+    static double unit(std::int64_t row) { return std::ldexp(1.0, -static_cast<int>(row % 31)); }
 
     void check(const Case& which, const EigenResult<T>& full, const EigenResult<T>& resumed) {
         EXPECT_TRUE(resumed.converged) << resumed.message;
@@ -137,7 +146,20 @@ class SolverStateTest : public ::testing::Test {
     SparseMatrix<T> a = test::laplace3d<T>(ctx, nx, ny, nz);
     SparseMatrix<T> b =
         test::matrix_from_rows<T>(ctx, nx* ny* nz, [](std::int64_t row, RowEntries<T>& entries) {
-            entries.add(row, T(static_cast<real_t<T>>(1 + 0.25 * static_cast<double>(row % 5))));
+            entries.add(row, T(static_cast<real_t<T>>(weight(row))));
+        });
+    SparseMatrix<T> a_in_units =
+        test::matrix_from_rows<T>(ctx, nx* ny* nz, [](std::int64_t row, RowEntries<T>& entries) {
+            for (const std::int64_t other : {row - 40, row - 1, row, row + 1, row + 40}) {
+                if (other >= 0 && other < nx * ny * nz) {
+                    const double value = other == row ? 4.1 : -1;
+                    entries.add(other, T(static_cast<real_t<T>>(value * unit(row) * unit(other))));
+                }
+            }
+        });
+    SparseMatrix<T> b_in_units =
+        test::matrix_from_rows<T>(ctx, nx* ny* nz, [](std::int64_t row, RowEntries<T>& entries) {
+            entries.add(row, T(static_cast<real_t<T>>(weight(row) * unit(row) * unit(row))));
         });
     Counted<T> counted{a};
     std::vector<double> spectrum = test::laplace3d_spectrum(nx, ny, nz);

@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "blockvec/error.hpp"
+#include "solvers/eigen/chebyshev/filter_step.hpp"
 #include "solvers/eigen/chebyshev/window_series.hpp"
 #include "solvers/eigen/eigensolver.hpp"
 #include "tests/support/eigen_checks.hpp"
@@ -255,6 +256,27 @@ TEST(FilterSeries, FallsToTheRippleOverAStep) {
             EXPECT_LE(outside, 2 * ripple);
             EXPECT_GE(outside_less, 4 * ripple);
         }
+    }
+}
+
+/// The eigenvalues of a path have the same distance in the angle, as the prediction assumes.
+TEST(FilterStep, PredictsTheProductsOfASolve) {
+    Context ctx = test::make_context();
+    constexpr int n = 3000;
+    SparseMatrix<double> a = test::laplace3d<double>(ctx, n, 1, 1);
+    const ChebyshevInterval spectrum{4, 8, 0};
+    EigenOptions options;
+    for (const int inside : {5, 60}) {
+        // Angles halfway between those of two eigenvalues.
+        const double from = (n / 3 + 0.5) * std::numbers::pi / (n + 1);
+        const double to = from + inside * std::numbers::pi / (n + 1);
+        options.window = Window{spectrum.at_angle(to), spectrum.at_angle(from)};
+        const EigenResult<double> result = window_filter(ctx, EigenProblem<double>{a}, options);
+        ASSERT_EQ(result.eigenvalues.size(), static_cast<std::size_t>(inside));
+        const double predicted = filter_products(options.tol, inside, to - from);
+        const auto products = static_cast<double>(result.operator_applications);
+        EXPECT_LE(predicted, 1.3 * products);
+        EXPECT_GE(predicted, 0.3 * products);
     }
 }
 

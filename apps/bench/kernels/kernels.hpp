@@ -20,6 +20,7 @@ std::span<const Kernel* const> batched_kernels();
 std::span<const Kernel* const> mixed_kernels();
 std::span<const Kernel* const> mtsm_kernels();
 std::span<const Kernel* const> orth_kernels();
+std::span<const Kernel* const> kmeans_kernels();
 
 struct MatrixSize {
     std::int64_t rows = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A caller's compressed rows: a check, and the conversion to the storage of a SparseMatrix. One
-// thread takes one row or slot.
+// A caller's compressed rows: a check, the conversion to the storage of a SparseMatrix, and the
+// replacement of values there. One thread takes one row, slot or value.
 #pragma once
 
 #include "kernels/cuda/csr_args.hpp"
@@ -52,13 +52,54 @@ __global__ void __launch_bounds__(256) csr_to_chunks(CsrToChunksArgs<T, From, In
                 end = csr.row_start[row + 1] - csr.row_start[0];
             }
             for (std::int64_t k = begin; k < end; ++k, to += args.chunk) {
-                args.column[to] = static_cast<Index>(csr.column[k]);
+                if (csr.column != nullptr) {
+                    args.column[to] = static_cast<Index>(csr.column[k]);
+                }
                 args.value[to] = csr.value[k];
             }
         }
-        for (; to < start[1]; to += args.chunk) {
+        for (; to < start[1] && csr.column != nullptr; to += args.chunk) {
             args.column[to] = -1;
             args.value[to] = T{};
+        }
+    }
+}
+
+/// Sets *infinite to 1 if a value is not finite.
+template <class T>
+__global__ void __launch_bounds__(256)
+    check_values(const T* value, std::int64_t count, unsigned* infinite) {
+    const std::int64_t threads = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+    bool finite = true;
+    for (std::int64_t k = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+         k < count; k += threads) {
+        finite = finite && is_finite(value[k]);
+    }
+    if (!finite) {
+        *infinite = 1;
+    }
+}
+
+/// Adds the entries of each slot to the count of its row. Rows in pieces have several slots.
+template <class Index>
+__global__ void __launch_bounds__(256) count_entries(EntryCountArgs<Index> args) {
+    const std::int64_t threads = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+    for (std::int64_t slot = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+         slot < args.slots; slot += threads) {
+        const std::int64_t* const start = args.start + slot / args.chunk;
+        std::int64_t count = 0;
+        for (std::int64_t e = start[0] + slot % args.chunk; e < start[1] && args.column[e] >= 0;
+             e += args.chunk) {
+            ++count;
+        }
+        const std::int64_t row = args.list.row_of(slot);
+        if (row < args.own) {
+            args.count[row] = count;
+        } else {
+            // A sum of whole numbers does not depend on its order.
+            atomicAdd(
+                reinterpret_cast<unsigned long long*>(args.count + args.piece_row[row - args.own]),
+                static_cast<unsigned long long>(count));
         }
     }
 }

@@ -13,6 +13,7 @@
 #include "blockvec/scalar_list.hpp"
 #include "kernels/column_ops.hpp"
 #include "solvers/eigen/chebyshev/chebyshev_filter.hpp"
+#include "solvers/eigen/chebyshev/filter_step.hpp"
 #include "solvers/eigen/chebyshev/ritz_block.hpp"
 #include "solvers/eigen/chebyshev/window_series.hpp"
 #include "solvers/eigen/lanczos/lanczos_basis.hpp"
@@ -30,18 +31,6 @@ constexpr int least_density_products = 32;
 constexpr int most_density_products = 1000;
 /// Terms of the density of states for the width of the window.
 constexpr double terms_in_window = 20;
-constexpr int most_degree = 40000;
-/// Widths of the filter's steps beside the window are tried by this factor.
-constexpr double step_growth = 1.4;
-/// A narrower step than the cheapest one is taken, for its smaller subspace, if it costs at most
-/// this factor more.
-constexpr double cost_for_memory = 1.2;
-/// Cost of orthogonalising m columns, in products, is m^2 times this.
-constexpr double orthogonalisation = 0.125;
-/// Limits of what a sweep leaves of eigenvectors for which the subspace has no room.
-constexpr double least_ripple = 1e-8;
-constexpr double most_ripple = 1e-4;
-constexpr int spare_columns = 16;
 constexpr int fresh_columns = 8;
 constexpr double short_column = 0.05;
 constexpr int max_attempts = 10;
@@ -168,8 +157,9 @@ class WindowFilter : public VerifiedSearch<T> {
                              });
         applications_ += a.applications();
         expected_ = moments.count(low_, high_);
-        const auto [design, wanted] = choose_step(moments);
-        series_ = filter_series(spectrum_, low_, high_, design);
+        const FilterStep step = choose_step(moments);
+        const double wanted = step.columns;
+        series_ = filter_series(spectrum_, low_, high_, step.design);
         least_inside_ = 1;
         for (int i = 0; i <= window_samples; ++i) {
             const double at = low_ + (high_ - low_) * i / window_samples;
@@ -180,49 +170,27 @@ class WindowFilter : public VerifiedSearch<T> {
                    : static_cast<int>(wanted);
     }
 
-    struct Choice {
-        WindowDesign design;
-        double columns = 0;
-    };
-    /// The width of the filter's steps. A wider step has a lower degree, but passes more
-    /// eigenvectors beside the window, for which the subspace must have room.
-    Choice choose_step(const SpectralMoments& moments) const {
-        // Two sweeps reach the tolerance, with a hundredth to spare for the start.
-        const double ripple =
-            std::clamp(0.01 * std::sqrt(this->tolerance()), least_ripple, most_ripple);
+    FilterStep choose_step(const SpectralMoments& moments) const {
         const double most = this->options().max_basis > 0 ? this->options().max_basis : max_pairs;
-        std::vector<Choice> choices;
-        std::vector<double> costs;
-        for (double step = WindowDesign{1, ripple}.degree() / double{most_degree}; step < 4;
-             step *= step_growth) {
-            const WindowDesign design{step, ripple};
+        const FilterStep chosen = choose_filter_step(this->tolerance(), most, [&](double step) {
+            if (this->interrupted()) {
+                return filter_columns(0, 0);
+            }
             const auto around = moments.count(spectrum_.at_angle(spectrum_.angle(low_) + step),
                                               spectrum_.at_angle(spectrum_.angle(high_) - step));
-            const double columns = this->interrupted()
-                                       ? spare_columns
-                                       : 1.2 * around.value + 3 * around.error + spare_columns;
-            if (columns > most && !choices.empty()) {
-                break;
-            }
-            choices.push_back({design, columns});
-            costs.push_back(columns * (design.degree() + orthogonalisation * columns));
-        }
-        if (choices.front().columns > most) {
+            return filter_columns(around.value, around.error);
+        });
+        if (chosen.columns > most) {
             InputError error("filter: the window [" + number_text(low_, 15) + ", " +
                              number_text(high_, 15) + "] needs a subspace of about " +
-                             std::to_string(static_cast<std::int64_t>(choices.front().columns)) +
+                             std::to_string(static_cast<std::int64_t>(chosen.columns)) +
                              " columns, but only " +
                              std::to_string(static_cast<std::int64_t>(most)) +
                              " are allowed; use a smaller window");
             error.set_collective();
             throw error;
         }
-        const double bound = cost_for_memory * *std::min_element(costs.begin(), costs.end());
-        std::size_t chosen = 0;
-        while (costs[chosen] > bound) {
-            ++chosen;
-        }
-        return choices[chosen];
+        return chosen;
     }
 
     /// Filters the columns. Because a filter takes long, the callback may end it.

@@ -244,10 +244,18 @@ class DenseSearch : public VerifiedSearch<T> {
                 facts = {static_cast<double>(left.exponent), static_cast<double>(right.exponent),
                          left.column_norm, right.column_norm};
                 pencil.emplace(this->ctx(), std::move(left.entries), std::move(right.entries));
-                indefinite = pencil->solve(constraints) ? 0 : 1;
+                indefinite = pencil->solve(constraints)         ? 0
+                             : pencil->has_common_null_vector() ? 2
+                                                                : 1;
             }
         });
-        if (comm.max(indefinite) > 0) {
+        indefinite = comm.max(indefinite);
+        if (indefinite > 1) {
+            throw_indefinite(IndefiniteError::Operand::mass,
+                             std::string("dense: A v and B v vanish to rounding for some v: ") +
+                                 singular_pencil);
+        }
+        if (indefinite > 0) {
             throw_indefinite(IndefiniteError::Operand::mass,
                              "dense: B is not positive definite to rounding: its Cholesky "
                              "factorisation fails; shift-invert takes a singular B");

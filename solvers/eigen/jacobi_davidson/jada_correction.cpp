@@ -187,7 +187,7 @@ std::int64_t JadaCorrection<T>::solve(BlockView<T> t, CorrectionTarget target) {
             fail("correction equation: " + column.message);
         }
         if (column.status == LinearStatus::breakdown && column.iterations == 0 &&
-            column.message.find("preconditioner is not") != std::string::npos) {
+            column.preconditioner_is_unfit) {
             rethrow_pending();
             throw_indefinite(IndefiniteError::Operand::preconditioner,
                              "Jacobi-Davidson: correction equation: " + column.message);

@@ -12,6 +12,7 @@
 #include "kernels/column_ops.hpp"
 #include "kernels/prepare.hpp"
 #include "solvers/eigen/lobpcg/lobpcg_solver.hpp"
+#include "solvers/eigen/pencil/balanced_pencil.hpp"
 #include "solvers/eigen/search/annotated_checkpoint.hpp"
 #include "solvers/orth/indefinite_error.hpp"
 
@@ -83,10 +84,12 @@ SpectrumBounds Lobpcg<T>::estimate(Operator<T>& m) {
     if (&m == &this->problem().a) {
         total_.applications += found.applications;
     } else if (found.least <= this->eps() * found.bounds.norm) {
+        const bool negative = found.least < -singular_units * this->eps() * found.bounds.norm;
         throw_indefinite(IndefiniteError::Operand::mass,
-                         "LOBPCG: B is not positive definite: " + number_text(found.least) +
+                         std::string("LOBPCG: B is not positive definite") +
+                             (negative ? "" : " to rounding") + ": " + number_text(found.least) +
                              " is one of its Ritz values, its norm about " +
-                             number_text(found.bounds.norm));
+                             number_text(found.bounds.norm) + (negative ? "" : singular_mass_cure));
     }
     return found.bounds;
 }
@@ -163,6 +166,7 @@ bool Lobpcg<T>::found() {
         const int locked = space_->fixed() - fixed();
         const int wanted = k_ - locked;
         const int prefix = converged_prefix();
+        space_->require_length(wanted);
         const int next = std::min(space_->width() - 1, std::min(prefix, wanted - 1));
         if (!this->report(std::min(k_, locked + prefix), space_->relative_residual(next),
                           "search")) {
@@ -359,8 +363,25 @@ double Lobpcg<T>::scale(double value) const {
 }
 
 template <class T>
+std::string Lobpcg<T>::doubt() const {
+    constexpr double short_in_b = 1e-4;
+    double least = 1;
+    for (int j = 0; j < std::min(k_, space_->width()); ++j) {
+        least = std::min(least, space_->length_in_b(j));
+    }
+    return least > short_in_b ? VerifiedSearch<T>::doubt()
+                              : "x^H B x = " + number_text(least, 2) +
+                                    " ||B|| ||x||^2 for one of their vectors, so that rounding "
+                                    "errors are large; shift-invert takes a nearly singular B";
+}
+
+template <class T>
 EigenResult<T> lobpcg(Context& ctx, const EigenProblem<T>& problem, const EigenOptions& options) {
-    return verified_search<Lobpcg>(ctx, problem, options);
+    const auto solve = [](Context& on, const EigenProblem<T>& given, const EigenOptions& chosen) {
+        return verified_search<Lobpcg>(on, given, chosen);
+    };
+    return problem.b == nullptr ? solve(ctx, problem, options)
+                                : solve_balanced<T>(ctx, problem, options, Method::lobpcg, solve);
 }
 
 #define QUIVER_INSTANTIATE(T) \

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "solvers/eigen/lanczos/lanczos_basis.hpp"
@@ -104,6 +105,7 @@ class Lobpcg : public VerifiedSearch<T>, private LobpcgLimits {
     void describe(EigenResult<T>& result) const override;
     double norm() const override { return space_->norm_a(); }
     double scale(double value) const override;
+    std::string doubt() const override;
 
     int block_width() const;
     void prepare_kernels(int width, int fixed);

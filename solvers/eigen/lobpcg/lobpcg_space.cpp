@@ -93,10 +93,34 @@ void LobpcgSpace<T>::check_product(const SmallMatrix<T>& projected, const char* 
 }
 
 template <class T>
-void LobpcgSpace<T>::check_hermitian(const SmallMatrix<T>& projected, double scale) const {
+void LobpcgSpace<T>::check_hermitian(const SmallMatrix<T>& projected, double scale) {
     HermitianDefect defect(scale);
     defect.see_matrix(projected);
-    defect.check<T>([&](const std::string& text) { fail(text); });
+    defect.check<T>([&](const std::string& text) {
+        if (with_b_) {
+            refuse_long_columns(v());
+        }
+        fail(text);
+    });
+}
+
+/// Throws IndefiniteError if a B-orthonormal column of X is so long that products with A, of which
+/// it is a factor twice, may differ from Hermitian ones by rounding.
+template <class T>
+void LobpcgSpace<T>::refuse_long_columns(BlockView<const T> x) const {
+    std::vector<Real> lengths(static_cast<std::size_t>(x.cols));
+    norms(ctx_, x, std::span<Real>(lengths));
+    double longest = 1;
+    for (const Real length : lengths) {
+        longest = std::max(longest, static_cast<double>(length));
+    }
+    const double quotient = 1 / (longest * longest * static_cast<double>(inner_.norm));
+    if (quotient <= std::sqrt(static_cast<double>(epsilon_v<T>))) {
+        throw_indefinite(IndefiniteError::Operand::mass,
+                         "LOBPCG: B is not positive definite to rounding: in iteration " +
+                             std::to_string(steps_) + " x^H B x = " + number_text(quotient, 2) +
+                             " ||B|| ||x||^2 for a vector x of the basis" + singular_mass_cure);
+    }
 }
 
 template <class T>
@@ -114,6 +138,9 @@ int LobpcgSpace<T>::orthonormalise(BlockView<const T> against, BlockView<const T
         a_.rethrow_pending();
         if (preconditioner_) {
             preconditioner_->rethrow_pending();
+        }
+        if (with_b_) {
+            require_length(x_);
         }
         fail(std::string("the directions cannot be orthonormalised, or an operator failed on some "
                          "rank: ") +
@@ -161,11 +188,26 @@ void LobpcgSpace<T>::absorb(BlockView<const T> block) {
     }
 }
 
+/// With B the columns are B times random ones: a null vector of B has no component of them. If it
+/// is one of A as well, residuals have no such component either; otherwise X would keep it, and its
+/// length in proportion to its length in B would grow with every step.
 template <class T>
 void LobpcgSpace<T>::absorb_random(int count) {
+    const BlockView<T> x = basis_.columns(fixed_ + x_, count);
+    const bool multiplied = with_b_ && 3 * std::int64_t{count} <= a_.row_map().global_rows();
+    const BlockView<T> random = multiplied ? w(count) : x;
     fill_random(ctx_, seed_ + 1 + 0x9e3779b97f4a7c15u * ++random_streams_, a_.row_map().first_row(),
-                0, basis_.columns(fixed_ + x_, count));
-    take_in(count, true);
+                0, random);
+    GuardedProduct product;
+    if (multiplied) {
+        product.apply<T>(ctx_, *inner_.b, random, x);
+    }
+    try {
+        take_in(count, true);
+    } catch (const NumericalError&) {
+        product.rethrow();
+        throw;
+    }
 }
 
 template <class T>
@@ -262,11 +304,30 @@ void LobpcgSpace<T>::measure() {
     if (with_b_) {
         norms(ctx_, x(), std::span<Real>(length));
     }
-    residual_.clear();
+    sizes_.clear();
     for (int j = 0; j < x_; ++j) {
-        residual_.push_back(
-            std::sqrt(std::max(0.0, static_cast<double>(real_part(residual_gram_(j, j))))) /
-            static_cast<double>(length[static_cast<std::size_t>(j)]));
+        const auto of_x = static_cast<double>(length[static_cast<std::size_t>(j)]);
+        const auto square = static_cast<double>(real_part(residual_gram_(j, j)));
+        sizes_.push_back({std::sqrt(std::max(0.0, square)) / of_x, of_x});
+    }
+}
+
+template <class T>
+double LobpcgSpace<T>::length_in_b(int j) const {
+    const double length = sizes_[static_cast<std::size_t>(j)].length;
+    return with_b_ ? 1 / (length * length * static_cast<double>(inner_.norm)) : 1;
+}
+
+template <class T>
+void LobpcgSpace<T>::require_length(int count) const {
+    for (int j = 0; j < std::min(count, static_cast<int>(sizes_.size())); ++j) {
+        if (length_in_b(j) <= singular_units * static_cast<double>(epsilon_v<T>)) {
+            throw_indefinite(IndefiniteError::Operand::mass,
+                             "LOBPCG: B is not positive definite to rounding: in iteration " +
+                                 std::to_string(steps_) +
+                                 " x^H B x = " + number_text(length_in_b(j), 2) +
+                                 " ||B|| ||x||^2 for a wanted Ritz vector x" + singular_mass_cure);
+        }
     }
 }
 

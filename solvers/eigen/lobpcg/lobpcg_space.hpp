@@ -17,6 +17,9 @@
 
 namespace quiver {
 
+/// x^H B x up to this many units of rounding of ||B|| ||x||^2 consists of rounding errors.
+constexpr double singular_units = 16;
+
 /// [Q X P] and new directions W, all B-orthonormal. Q is fixed (constraints and locked pairs), X
 /// holds the best Ritz vectors of the last space, P completes X by the directions from which it was
 /// updated. A X, A P, B X and B P take the same updates as X and P; refresh() replaces them by
@@ -61,11 +64,16 @@ class LobpcgSpace {
     /// W <- (I - B Q Q^H) (A X - B X diag(ritz values)), and its column norms.
     void measure();
     /// ||w_j|| / ||x_j||_2 of column j, from the last measure().
-    double residual(int j) const { return residual_[static_cast<std::size_t>(j)]; }
+    double residual(int j) const { return sizes_[static_cast<std::size_t>(j)].residual; }
     /// The residual over scale(j): ||A|| + |theta| ||B||, or ||A|| if B = I; 0 for a residual of 0.
     double relative_residual(int j) const;
     /// The norm to which the residual of column j is relative.
     double scale(int j) const;
+    /// x^H B x / (||B|| ||x||^2) of column j, from the last measure(); 1 if B = I.
+    double length_in_b(int j) const;
+    /// Throws IndefiniteError if x^H B x of one of the first `count` columns, from the last
+    /// measure(), is rounding noise of ||B|| ||x||^2: its Ritz value is then arbitrary.
+    void require_length(int count) const;
     /// One step after measure(): W <- T W of the `active` columns, orthonormalised; Rayleigh-Ritz
     /// on [X P W]. T is the problem's preconditioner; without a preconditioner and without B, T is
     /// a polynomial of A.
@@ -90,6 +98,10 @@ class LobpcgSpace {
         SmallMatrix<T> on_w;
         SmallMatrix<T> v_a_d;  // V^H A D
         SmallMatrix<T> d_a_d;  // D^H A D
+    };
+    struct ColumnSizes {
+        double residual = 0;
+        double length = 1;  // ||x_j||_2
     };
     struct Ritz {
         std::vector<double> values;  // in the order of their keys
@@ -119,7 +131,8 @@ class LobpcgSpace {
     Directions explicit_directions(int count);
     void update(const Directions& d, const SmallMatrix<T>& coefficients);
     void check_product(const SmallMatrix<T>& projected, const char* of);
-    void check_hermitian(const SmallMatrix<T>& projected, double scale) const;
+    void check_hermitian(const SmallMatrix<T>& projected, double scale);
+    void refuse_long_columns(BlockView<const T> x) const;
     [[noreturn]] void fail(const std::string& text) const;
     void require_positive(BlockView<const T> x, BlockView<const T> y, const std::string& name);
 
@@ -146,7 +159,7 @@ class LobpcgSpace {
 
     SmallMatrix<T> h_;  // V^H A V
     std::vector<double> value_;
-    std::vector<double> residual_;
+    std::vector<ColumnSizes> sizes_;
     SmallMatrix<T> residual_gram_;
 
     SpectrumBounds bounds_;

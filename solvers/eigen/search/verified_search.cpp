@@ -109,7 +109,7 @@ bool VerifiedSearch<T>::refine() {
         return true;
     }
     give_up_because("fresh residuals of " + std::to_string(above) +
-                    " pairs stay above the tolerance: is A Hermitian, with both triangles stored?");
+                    " pairs stay above the tolerance: " + doubt());
     return false;
 }
 
@@ -196,7 +196,9 @@ void VerifiedSearch<T>::note_progress(int converged, double residual, const std:
 
 template <class T>
 bool VerifiedSearch<T>::stagnates() const {
-    const std::int64_t patience = description_.method == Method::filter ? 50 : 5000;
+    const std::int64_t patience = description_.method == Method::filter   ? 50
+                                  : description_.method == Method::lobpcg ? 2000
+                                                                          : 5000;
     return iterations() - progress_at_ >= std::max(patience, progress_at_ / 2);
 }
 

@@ -173,6 +173,17 @@ bool can_gather(Context& ctx, const EigenProblem<T>& problem) {
 
 }  // namespace
 
+const char* to_string(FactorLibrary library) {
+    switch (library) {
+        case FactorLibrary::cudss:
+            return "cuDSS";
+        case FactorLibrary::mumps:
+            return "MUMPS";
+        default:
+            return "SparseLdlt";
+    }
+}
+
 FactorLibrary factor_library(Context& ctx, std::int64_t rows) {
     if (rows >= least_gpu_rows && cudss_is_available(ctx)) {
         return FactorLibrary::cudss;

@@ -15,6 +15,7 @@ namespace quiver {
 
 /// The library that factorises A - sigma B.
 enum class FactorLibrary : int { ldlt, mumps, cudss };
+const char* to_string(FactorLibrary library);
 
 /// The library that shift_invert() uses for this number of rows: cuDSS on a GPU from 20,000 rows
 /// on, else MUMPS, else SparseLdlt. Throws the errors of Cudss. Collective.

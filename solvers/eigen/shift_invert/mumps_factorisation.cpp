@@ -48,6 +48,11 @@ bool is_out_of_memory(int code) {
     return code == allocation_code || code == -5 || code == -7 || code == -19;
 }
 
+bool is_disabled() {
+    const char* const chosen = std::getenv("QUIVER_MUMPS");
+    return chosen != nullptr && std::string_view(chosen) == "none";
+}
+
 /// A count in the convention of MUMPS: a negative count is in millions.
 double count_of(MUMPS_INT value) {
     return value < 0 ? -1e6 * static_cast<double>(value) : static_cast<double>(value);
@@ -60,15 +65,19 @@ const char* mumps_version() {
 }
 
 bool mumps_is_available(const Comm& comm) {
-    const char* const chosen = std::getenv("QUIVER_MUMPS");
     int is_begun = 0;
     int is_ended = 0;
     MPI_Initialized(&is_begun);
     MPI_Finalized(&is_ended);
-    bool available = is_begun != 0 && is_ended == 0 &&
-                     !(chosen != nullptr && std::string_view(chosen) == "none");
+    bool available = is_begun != 0 && is_ended == 0 && !is_disabled();
     comm.broadcast(&available, sizeof(available), 0);
     return available;
+}
+
+std::string missing_mumps() {
+    return is_disabled() ? "MUMPS, which QUIVER_MUMPS=none disables"
+                         : "MUMPS, which this build has, but which needs MPI: initialise MPI first "
+                           "(in Python: from mpi4py import MPI)";
 }
 
 template <class W>

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "blockvec/comm.hpp"
 #include "solvers/eigen/shift_invert/factorisation.hpp"
@@ -23,6 +24,9 @@ struct MumpsForecast {
 /// True if this build has MUMPS, MPI is initialised, and QUIVER_MUMPS is not `none`: the answer of
 /// rank 0. Collective.
 bool mumps_is_available(const Comm& comm);
+
+/// "MUMPS", and what makes it available on this rank, for a message where it is not.
+std::string missing_mumps();
 
 /// A - sigma B = L D L^H by the multifrontal method with threshold pivoting (1 x 1 and 2 x 2), D
 /// with blocks of both sizes; pivots that are zero up to rounding are counted apart. A complex

@@ -24,6 +24,10 @@ bool mumps_is_available(const Comm& /*comm*/) {
     return false;
 }
 
+std::string missing_mumps() {
+    return "MUMPS (a build with libmumps-dev)";
+}
+
 template <class W>
 struct MumpsFactorisation<W>::Data {};
 

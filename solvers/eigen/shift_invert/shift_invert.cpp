@@ -22,6 +22,7 @@
 #include "solvers/eigen/dense/dense_selection.hpp"
 #include "solvers/eigen/search/scaled_residuals.hpp"
 #include "solvers/eigen/search/verified_search.hpp"
+#include "solvers/eigen/shift_invert/common_null_vectors.hpp"
 #include "solvers/eigen/shift_invert/cudss.hpp"
 #include "solvers/eigen/shift_invert/cudss_factorisation.hpp"
 #include "solvers/eigen/shift_invert/factor_forecast.hpp"
@@ -49,12 +50,11 @@ constexpr std::int64_t few_shared_rows = 20000;
     throw error;
 }
 
-/// The names of the libraries that take more than most_ldlt_rows rows, for a message.
-const char* missing_libraries(Place place) {
-    return place == Place::host
-               ? "MUMPS (libmumps-dev)"
-               : "cuDSS (pip's nvidia-cudss-cu13; set QUIVER_CUDSS to its file libcudss.so.1) or "
-                 "MUMPS (libmumps-dev)";
+/// The libraries that take more than most_ldlt_rows rows and why they do not, for a message.
+std::string missing_libraries(Place place) {
+    const std::string cudss =
+        "cuDSS (pip's nvidia-cudss-cu13; set QUIVER_CUDSS to its file libcudss.so.1) or ";
+    return (place == Place::host ? "" : cudss) + missing_mumps();
 }
 
 /// A message of rank 0 to the other ranks: a step has ended, a job of MUMPS begins, or the search
@@ -156,7 +156,7 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
                     }
                 });
                 if (cudss_) {
-                    announce_factors(cudss_->forecast().entries, "cuDSS", cudss_->forecast().bytes,
+                    announce_factors(cudss_->forecast().entries, cudss_->forecast().bytes,
                                      "GPU " + std::to_string(this->ctx().device().id));
                 }
                 break;
@@ -191,15 +191,14 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
         require_host_memory(comm, mumps_ ? mumps_->forecast().bytes : 0,
                             "shift-invert: the factors (a method that iterates needs none) take");
         if (mumps_) {
-            announce_factors(mumps_->forecast().entries, "MUMPS", mumps_->forecast().all_bytes,
+            announce_factors(mumps_->forecast().entries, mumps_->forecast().all_bytes,
                              std::to_string(comm.size()) + (comm.size() > 1 ? " ranks" : " rank"));
         }
     }
-    void announce_factors(double entries, const char* library, double bytes,
-                          const std::string& where) const {
+    void announce_factors(double entries, double bytes, const std::string& where) const {
         if (this->problem().a.row_map().global_rows() > most_ldlt_rows) {
             this->ctx().emit(NoticeEvent{"shift-invert: factors of " + number_text(entries, 2) +
-                                         " entries; " + library + " expects to take " +
+                                         " entries; " + to_string(library_) + " expects to take " +
                                          number_text(1e-6 * bytes, 4) + " MB on " + where});
         }
     }
@@ -216,17 +215,31 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
         if (tau == 0) {
             return true;
         }
-        const auto is_indefinite_by = [&](Factorisation<Wide>&& mass) {
-            return !mass.factor(b, nullptr, -tau).is_positive_definite();
-        };
+        return !make_factorisation(b)->factor(b, nullptr, -tau).is_positive_definite();
+    }
+    /// A factorisation on rank 0 for the pattern of `rows`.
+    std::unique_ptr<Factorisation<Wide>> make_factorisation(const CsrRows<Wide>& rows) const {
         switch (library_) {
             case FactorLibrary::cudss:
-                return is_indefinite_by(CudssFactorisation<Wide>(this->ctx(), b, nullptr));
+                return std::make_unique<CudssFactorisation<Wide>>(this->ctx(), rows, nullptr);
             case FactorLibrary::mumps:
-                return is_indefinite_by(
-                    MumpsFactorisation<Wide>(Comm(), this->ctx().threads(), b, nullptr));
+                return std::make_unique<MumpsFactorisation<Wide>>(Comm(), this->ctx().threads(),
+                                                                  rows, nullptr);
             default:
-                return is_indefinite_by(LdltFactorisation<Wide>());
+                return std::make_unique<LdltFactorisation<Wide>>();
+        }
+    }
+    /// The reason why A and B determine no eigenvalues, if they have a common null vector; else
+    /// empty.
+    std::string words_of_singular_pencil() {
+        if (!pencil_->has_b() || slicer_->is_stopped()) {
+            return "";
+        }
+        try {
+            const auto make = [&](const CsrRows<Wide>& rows) { return make_factorisation(rows); };
+            return find_common_null_vectors<Wide>(*pencil_, rounding(), make).words();
+        } catch (const MemoryError&) {
+            return "";
         }
     }
     Factorisation<Wide>& factorisation() {
@@ -256,6 +269,7 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
         options.max_basis = this->options().max_basis;
         options.residual = std::clamp(0.1 * this->options().tol, 1e-14, 1e-11);
         options.cluster_residual = 0.1 * this->tolerance();
+        options.tolerance = lock_margin * this->tolerance();
         if (sizeof(real_t<T>) < sizeof(double)) {
             // The rounding of entries to single precision has separated the copies of a multiple
             // eigenvalue.
@@ -286,6 +300,10 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
                 "singular to rounding: their eigenvalues may be infinite; request the other end, "
                 "or those nearest a target";
         }
+        if (!facts_.proven) {
+            const std::string singular = words_of_singular_pencil();
+            message = singular.empty() ? message : singular;
+        }
         facts_.cluster_is_cut = slicer_->cluster_is_cut();
         facts_.found = static_cast<std::int64_t>(slicer_->values().size());
         facts_.factorisations = pencil_->factorisations();
@@ -307,6 +325,19 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
             slicer.negate();
             return proven;
         };
+        // Neither end has eigenvalues of the other, unless they are nearly the whole spectrum.
+        const auto both_ends = [&](int low, int high) {
+            if (!slicer.find_smallest(low)) {
+                return false;
+            }
+            if (slicer.cluster_is_cut()) {
+                return largest(high);
+            }
+            slicer.set_aside();
+            const bool proven = largest(high);
+            slicer.take_back();
+            return proven || (!slicer.is_stopped() && largest(high));
+        };
         const int k = options.k;
         if (options.window) {
             const Window window =
@@ -320,9 +351,9 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
             case Which::largest:
                 return largest(k);
             case Which::both_ends:
-                return (k < 2 || slicer.find_smallest(k / 2)) && largest(k - k / 2);
+                return k < 2 ? largest(k) : both_ends(k / 2, k - k / 2);
             case Which::largest_magnitude:
-                return slicer.find_smallest(k) && largest(k);
+                return both_ends(k, k);
             default:
                 return slicer.find_nearest(which_ == Which::target ? to_scaled(options.target) : 0,
                                            k);
@@ -500,6 +531,7 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
     void describe(EigenResult<T>& result) const override {
         result.operator_applications = facts_.solves + applications_;
         result.block = step_width(this->options());
+        result.library = to_string(library_);
         if (this->options().window) {
             result.expected_count = static_cast<double>(result.eigenvalues.size());
         }

@@ -97,17 +97,35 @@ double ShiftedPencil<W>::scale(double sigma) const {
 }
 
 template <class W>
-std::vector<double> ShiftedPencil<W>::quotients(BlockView<const W> x) {
+RayleighPairs ShiftedPencil<W>::rayleigh_pairs(BlockView<const W> x) {
+    const auto count = static_cast<std::size_t>(x.cols);
     BlockVector<W> ax(ctx_, map(), x.cols);
     matrix_->apply(ctx_, x, ax.view());
-    std::vector<W> products(static_cast<std::size_t>(x.cols));
+    std::vector<W> products(count);
     dots(ctx_, x, std::as_const(ax).view(), std::span<W>(products));
-    std::vector<double> result;
-    result.reserve(products.size());
+    RayleighPairs pairs;
+    std::vector<W> minus;
     for (const W& product : products) {
-        result.push_back(sign_ * std::real(product));
+        pairs.values.push_back(sign_ * std::real(product));
+        minus.push_back(W(-std::real(product)));
     }
-    return result;
+    // A X - B X diag(q); A has not changed its sign in matrix_
+    const std::vector<W> ones(count, W(1));
+    if (has_b()) {
+        BlockVector<W> bx(ctx_, map(), x.cols);
+        mass_->apply(ctx_, x, bx.view());
+        axpby(ctx_, minus, std::as_const(bx).view(), ones, ax.view());
+    } else {
+        axpby(ctx_, minus, x, ones, ax.view());
+    }
+    std::vector<double> lengths(count);
+    pairs.residuals.resize(count);
+    norms(ctx_, x, std::span<double>(lengths));
+    norms(ctx_, std::as_const(ax).view(), std::span<double>(pairs.residuals));
+    for (std::size_t j = 0; j < count; ++j) {
+        pairs.residuals[j] /= scale(pairs.values[j]) * lengths[j];
+    }
+    return pairs;
 }
 
 template <class W>

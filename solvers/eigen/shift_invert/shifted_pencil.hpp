@@ -31,6 +31,13 @@ struct ShiftedFactor {
     double backward = 0;
 };
 
+/// For vectors x_j: values q_j = x_j^H A x_j, and ||A x_j - q_j B x_j|| / ((||A|| + |q_j| ||B||)
+/// ||x_j||).
+struct RayleighPairs {
+    std::vector<double> values;
+    std::vector<double> residuals;
+};
+
 template <class W>
 class ShiftedPencil {
   public:
@@ -39,6 +46,8 @@ class ShiftedPencil {
                   Factorisation<W>& factorisation);
 
     Context& ctx() { return ctx_; }
+    const CsrRows<W>& a() const { return a_; }
+    const std::optional<CsrRows<W>>& b() const { return b_; }
     const RowMap& map() const { return a_.map; }
     std::int64_t rows() const { return a_.map.global_rows(); }
     const InnerProduct<W>& inner() const { return inner_; }
@@ -76,8 +85,9 @@ class ShiftedPencil {
 
     /// ||A|| + |sigma| ||B||, to which rounding errors are relative; 1 if that is 0.
     double scale(double sigma) const;
-    /// x_j^H A x_j for the columns of X. Cost: one product.
-    std::vector<double> quotients(BlockView<const W> x);
+    /// The Rayleigh quotients and residuals of the columns of X, x_j^H B x_j = 1. Cost: a product
+    /// with A and one with B.
+    RayleighPairs rayleigh_pairs(BlockView<const W> x);
 
   private:
     ShiftedFactor<W> try_factor(double sigma);

@@ -11,6 +11,8 @@
 
 #include "blockvec/number_text.hpp"
 #include "kernels/column_ops.hpp"
+#include "solvers/orth/block_gram_schmidt.hpp"
+#include "solvers/orth/indefinite_error.hpp"
 
 namespace quiver {
 namespace {
@@ -31,14 +33,11 @@ constexpr int most_per_shift = 80;
 /// With a B, this many shifts in a row without a reliable count end the search: if A and B have a
 /// common null vector, no factorisation with pivoting gives one.
 constexpr int most_undecided = 4;
-/// The end of a message: A v and B v vanish to rounding for some v.
-constexpr const char* singular_pencil =
-    "A and B have a common null vector v, so that every number is an eigenvalue; add a positive "
-    "number to a diagonal entry of B at which v is not 0 (one entry for each such v), so that v "
-    "has "
-    "the eigenvalue 0";
 /// Filled bases without a further converged pair before a shift is given up.
 constexpr int patience = 3;
+/// After this many searches whose pairs had too large residuals of A, pairs are kept in spite of
+/// their residuals: rounding may not allow smaller ones.
+constexpr int most_rejections = 16;
 /// The largest number of eigenvalues in an interval that is searched for k wanted ones.
 std::int64_t allowed(int k) {
     return k + std::max(20, k);
@@ -74,9 +73,6 @@ template <class W>
 bool SpectrumSlicer<W>::fail(const std::string& message) {
     if (!stopped_ && message_.empty()) {
         message_ = message;
-        if (is_doubtful_ && pencil_.has_b()) {
-            message_ += std::string("; perhaps ") + singular_pencil;
-        }
     }
     return false;
 }
@@ -97,8 +93,33 @@ void SpectrumSlicer<W>::negate() {
     for (double& value : values_) {
         value = -value;
     }
+    aside_.low = -std::exchange(aside_.high, -aside_.low);
     estimates_.clear();
     factor_ = {};
+}
+
+template <class W>
+void SpectrumSlicer<W>::set_aside() {
+    aside_.vectors = std::exchange(vectors_, {});
+    for (const double value : values_) {
+        aside_.low = std::min(aside_.low, value);
+        aside_.high = std::max(aside_.high, value);
+    }
+}
+
+template <class W>
+void SpectrumSlicer<W>::take_back() {
+    Aside aside = std::exchange(aside_, {});
+    for (BlockVector<W>& found : vectors_) {
+        aside.vectors.push_back(std::move(found));
+    }
+    vectors_ = std::move(aside.vectors);
+}
+
+template <class W>
+bool SpectrumSlicer<W>::is_aside(double value) const {
+    const double edge = 4 * resolution_;
+    return aside_.low - edge <= value && value <= aside_.high + edge;
 }
 
 template <class W>
@@ -116,7 +137,6 @@ bool SpectrumSlicer<W>::factor_at(double sigma) {
     error_[factor_.sigma] = factor_.error;
     const bool decided = std::isfinite(factor_.error);
     undecided_ = decided ? 0 : undecided_ + 1;
-    is_doubtful_ = is_doubtful_ || !decided;
     if (undecided_ >= most_undecided && pencil_.has_b()) {
         return fail("no factorisation near " + std::to_string(undecided_) +
                     " shifts in a row decides how many eigenvalues lie below");
@@ -254,6 +274,42 @@ bool SpectrumSlicer<W>::has_converged(const InversePair& pair) const {
                                              std::min(cluster_accuracy() * size, most)});
 }
 
+/// Appends the values of the pairs that are kept to values_, and those of pairs with too large a
+/// residual of A to the estimates.
+template <class W>
+std::vector<int> SpectrumSlicer<W>::keepers(const std::vector<InversePair>& pairs,
+                                            const std::vector<int>& taken,
+                                            const RayleighPairs& rayleigh) {
+    const double rounding = 4 * slicing_unit * pencil_.norm() * growth_;
+    const double error =
+        growth_ * (cluster_accuracy() + (std::isfinite(factor_.error) ? factor_.error : 0));
+    std::vector<int> kept;
+    bool rejects = false;
+    for (std::size_t j = 0; j < taken.size(); ++j) {
+        const double theta = pairs[static_cast<std::size_t>(taken[j])].theta;
+        // sigma + 1 / theta is accurate relative to its distance from sigma, but has the error of
+        // the factorisation. The quotient x^H A x has an error of rounding of ||A||.
+        const double value = factor_.sigma + 1 / theta;
+        const double quotient = rayleigh.values[j];
+        const double apart = std::abs(value - quotient);
+        // If another theta is far larger, its rounding errors can look like a converged pair.
+        if (apart > 4 * rounding + error + most_apart / std::abs(theta)) {
+            continue;
+        }
+        // A solve amplifies the components of eigenvectors that are much closer to the shift and
+        // are not yet found. A shift closer to this pair amplifies them less.
+        if (rayleigh.residuals[j] > options_.tolerance && rejections_ < most_rejections) {
+            estimates_.push_back(quotient);
+            rejects = true;
+            continue;
+        }
+        values_.push_back(apart <= rounding ? value : quotient);
+        kept.push_back(static_cast<int>(j));
+    }
+    rejections_ += rejects ? 1 : 0;
+    return kept;
+}
+
 /// Keeps the converged pairs among the first `most`; the values of other pairs become estimates.
 /// Returns the number of pairs kept.
 template <class W>
@@ -263,7 +319,7 @@ int SpectrumSlicer<W>::accept(InverseLanczos<W>& lanczos, const std::vector<Inve
     for (int j = 0; j < static_cast<int>(pairs.size()); ++j) {
         const InversePair& pair = pairs[static_cast<std::size_t>(j)];
         const double size = std::abs(pair.theta);
-        if (size == 0) {
+        if (size == 0 || is_aside(factor_.sigma + 1 / pair.theta)) {
             continue;
         }
         const bool good = has_converged(pair) &&
@@ -278,42 +334,35 @@ int SpectrumSlicer<W>::accept(InverseLanczos<W>& lanczos, const std::vector<Inve
         return 0;
     }
     BlockVector<W> x = lanczos.vectors(taken);
+    for (const BlockVector<W>& part : aside_.vectors) {
+        OrthOptions options;
+        options.replace_deficient = false;
+        x.set_width(block_gram_schmidt(pencil_.ctx(), pencil_.map(), pencil_.inner(), part.view(),
+                                       {}, x.view(), BlockView<W>{}, options)
+                        .columns);
+    }
     if (x.width() < static_cast<int>(taken.size())) {
         return 0;
     }
-    // sigma + 1 / theta is accurate relative to its distance from sigma, but has the error of the
-    // factorisation. x^H A x has an error of rounding of ||A||.
-    const std::vector<double> quotients = pencil_.quotients(std::as_const(x).view());
-    const double rounding = 4 * slicing_unit * pencil_.norm() * growth_;
-    const double error =
-        growth_ * (cluster_accuracy() + (std::isfinite(factor_.error) ? factor_.error : 0));
-    std::vector<int> kept;
-    for (std::size_t j = 0; j < taken.size(); ++j) {
-        const double theta = pairs[static_cast<std::size_t>(taken[j])].theta;
-        const double value = factor_.sigma + 1 / theta;
-        const double apart = std::abs(value - quotients[j]);
-        // If another theta is far larger, its rounding errors can look like a converged pair.
-        if (apart <= 4 * rounding + error + most_apart / std::abs(theta)) {
-            values_.push_back(apart <= rounding ? value : quotients[j]);
-            kept.push_back(taken[j]);
-        }
+    const RayleighPairs rayleigh = pencil_.rayleigh_pairs(std::as_const(x).view());
+    const std::vector<int> kept = keepers(pairs, taken, rayleigh);
+    if (kept.empty()) {
+        return 0;
     }
     if (kept.size() < taken.size()) {
-        taken = kept;
-        if (taken.empty()) {
-            return 0;
-        }
-        x = lanczos.vectors(taken);
+        BlockVector<W> y(pencil_.ctx(), pencil_.map(), static_cast<int>(kept.size()));
+        gather_columns(pencil_.ctx(), std::as_const(x).view(), kept, y.view());
+        x = std::move(y);
     }
     if (pencil_.has_b()) {
-        std::vector<double> lengths(taken.size());
+        std::vector<double> lengths(kept.size());
         norms(pencil_.ctx(), std::as_const(x).view(), std::span<double>(lengths));
         for (const double length : lengths) {
             growth_ = std::max(growth_, length * length);
         }
     }
     vectors_.push_back(std::move(x));
-    return static_cast<int>(taken.size());
+    return static_cast<int>(kept.size());
 }
 
 /// Chooses a shift strictly between `low` and `high`, where eigenvalues are missing; false if there

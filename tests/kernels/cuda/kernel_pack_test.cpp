@@ -132,6 +132,22 @@ TEST_F(KernelPackTest, TheQueueReportsCompileErrorsToTheCaller) {
     EXPECT_TRUE(queue.ready(fill("double")));
 }
 
+TEST_F(KernelPackTest, TheQueueWaitsForTasksAndRequests) {
+    CubinCache cache(folder.string());
+    CompileQueue queue(cache, 2);
+    queue.wait();
+    queue.run([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        queue.request(fill("float"));
+        queue.request(fill("double"), true);
+        queue.request({"column_ops.cuh", {"quiver::no_such_kernel<double>"}, "sm_90"});
+    });
+    queue.wait();
+    EXPECT_TRUE(queue.ready(fill("float")));
+    EXPECT_TRUE(queue.ready(fill("double")));
+    EXPECT_EQ(cache.compilations(), 3);  // also the one that fails
+}
+
 TEST_F(KernelPackTest, TheQueueRunsTasksAndEndsWithWorkLeft) {
     CubinCache cache(folder.string());
     {

@@ -18,6 +18,8 @@
 #include "kernels/cuda/batched_tiling.hpp"
 #include "kernels/cuda/ceilings.hpp"
 #include "kernels/cuda/expressions.hpp"
+#include "kernels/cuda/kernel_requests.hpp"
+#include "kernels/cuda/kmeans_tiling.hpp"
 #include "kernels/cuda/mtsm_plan.hpp"
 #include "kernels/cuda/nvrtc_compile.hpp"
 #include "kernels/cuda/plan.hpp"
@@ -114,9 +116,15 @@ void for_each_column_kernel(F&& f) {
          {"axpby", "dots", "gather_columns", "gather_columns_in_place", "gather_rows", "fill"}) {
         f("column_ops.cuh", instance(kernel, name));
     }
-    f("csr.cuh", instance("csr_check", name, "int"));
-    f("csr.cuh", instance("csr_to_chunks", name, "int", "int"));
     f("csr.cuh", instance("csr_to_chunks", name, "long", "long"));
+    f("csr.cuh", instance("check_values", name));
+    f("csr.cuh", instance("count_entries", sizeof(T) > 8 ? "long" : "int"));
+    for (const KernelInstance& kernel : csr_kernels<T, std::int32_t>()) {
+        f(kernel.source, kernel.expression);
+    }
+    for (const KernelInstance& kernel : csr_kernels<T, std::int64_t>()) {
+        f(kernel.source, kernel.expression);
+    }
     f("random.cuh", instance("fill_random", name));
     f("gram_factor.cuh", instance("gram_factor", name));
     for (const bool given : {false, true}) {
@@ -408,6 +416,46 @@ TEST(Nvrtc, CompilesColumnKernelsAndSparseProductsInDouble) {
     expect_few_spills(all);
 }
 
+template <class In, class T>
+void add_kmeans(Batch& batch, const char* arch) {
+    for (const int d : {1, 2, 3, 7, 16, 31, 32, 64}) {
+        const KmeansTiling tiling(sizeof(T), d, 64, machine_of(arch).shared_per_block);
+        batch.add("kmeans_step.cuh", arch, expression<In, T>(tiling, d));
+    }
+}
+
+TEST(Nvrtc, CompilesKmeansWithoutSpills) {
+    Batch batch(2);
+    for (const char* arch : {"sm_80", "sm_90"}) {
+        add_kmeans<float, float>(batch, arch);
+        add_kmeans<double, double>(batch, arch);
+        add_kmeans<half_t, float>(batch, arch);
+        add_kmeans<bfloat16_t, float>(batch, arch);
+    }
+
+    const auto all = batch.compile_all();
+
+    EXPECT_EQ(batch.offered(), 64u);
+    EXPECT_EQ(report("k-means, sm_80, sm_90", all), 0);
+}
+
+/// The smallest block must fit into the shared memory of every GPU of packs, 99 KB.
+TEST(KmeansTiling, FitsIntoSharedMemoryAndUsesWarps) {
+    for (const std::size_t limit :
+         {std::size_t{99} * 1024, std::size_t{163} * 1024, std::size_t{227} * 1024}) {
+        for (const std::size_t bytes : {sizeof(float), sizeof(double)}) {
+            for (int d = 1; d <= 64; ++d) {
+                for (int k = 1; k <= 64; ++k) {
+                    const KmeansTiling tiling(bytes, d, k, limit);
+                    ASSERT_LE(tiling.shared_bytes, limit) << d << ", " << k;
+                    ASSERT_TRUE(tiling.threads % 32 == 0 && tiling.threads >= 32);
+                    ASSERT_TRUE(tiling.rows >= 1 && tiling.rows <= 4);
+                }
+            }
+        }
+    }
+}
+
 TEST(Nvrtc, CompilesSumsThroughPeerMemoryWithoutSpills) {
     Batch batch;
     for (const char* arch : {"sm_80", "sm_90", "sm_100"}) {
@@ -565,6 +613,35 @@ TEST(Nvrtc, CompilesShiftedMtsmWithoutSpills) {
 
     EXPECT_EQ(batch.offered(), 16u);
     EXPECT_EQ(report("shifted mtsm, sm_90", all), 0);
+}
+
+TEST(Nvrtc, CompilesDirectMtsmWithoutSpills) {
+    Batch batch(4);
+    for (const Dtype scalar : {Dtype::s, Dtype::d, Dtype::c, Dtype::z}) {
+        for (const int n : {1, 2, 4, 7, 8, 12, 16, 20}) {
+            for (const int unit : {4, 8, 16}) {
+                MtsmShape shape;
+                shape.a = shape.scalar = scalar;
+                shape.n = n;
+                shape.conjugated = scalar == Dtype::c;
+                shape.unit_a = shape.unit_y = unit;
+                shape.log_m = 20;
+                shape.log_k = 4;
+                const auto plans = mtsm_plans(shape, Machine{});
+                const auto plan = std::find_if(plans.begin(), plans.end(),
+                                               [](const MtsmPlan& each) { return each.direct; });
+                if (plan != plans.end()) {
+                    const auto kernel = kernel_of(*plan, shape, Machine{});
+                    batch.add(kernel->source, "sm_90", kernel->expression);
+                }
+            }
+        }
+    }
+
+    const auto all = batch.compile_all();
+
+    EXPECT_GT(batch.offered(), 60u);
+    EXPECT_EQ(report("direct mtsm, sm_90", all), 0);
 }
 
 /// The model never chooses these. Tests of random plans run them.

@@ -137,14 +137,43 @@ TYPED_TEST(AssembleTest, UserCsrOfEitherIndexWithAnyBase) {
             value.insert(value.end(), {T(static_cast<real_t<T>>(i + 1)), T(3), T(4)});
             row_start.push_back(static_cast<Index>(base + static_cast<Index>(column.size())));
         }
-        const auto rows =
-            rows_from_csr<T, Index>(comm, map, Symmetry::general, row_start, column, value);
-        EXPECT_EQ(gather_dense(comm, rows), expected);
-        EXPECT_EQ(rows.map, map);
+        for (const int threads : {1, 3}) {
+            const auto rows = rows_from_csr<T, Index>(comm, map, Symmetry::general, row_start,
+                                                      column, value, threads);
+            EXPECT_EQ(gather_dense(comm, rows), expected);
+            EXPECT_EQ(rows.map, map);
+        }
     };
     check(std::int32_t{0});
     check(std::int32_t{1});
     check(std::int64_t{1000});
+}
+
+/// More entries than the callback's thread keeps in one block, and a row that is longer than one.
+TEST(Assemble, ManyEntriesDoNotDependOnTheThreads) {
+    const Comm comm;
+    const std::int64_t n = 60'000;
+    const auto length = [](std::int64_t row) { return row == 41'000 ? n : row % 7; };
+    const auto make_row = [&](std::int64_t row, RowEntries<double>& entries) {
+        for (std::int64_t j = length(row); j-- > 0;) {
+            entries.add(j, static_cast<double>(row + j));
+        }
+    };
+    for (const int threads : {1, 3}) {
+        const auto rows = rows_from_callback<double>(comm, n, Symmetry::general, make_row,
+                                                     Partition::by_rows, threads);
+        std::size_t k = 0;
+        for (std::int64_t row = 0; row < n; ++row) {
+            ASSERT_EQ(rows.row_start[static_cast<std::size_t>(row)], static_cast<std::int64_t>(k));
+            for (std::int64_t j = 0; j < length(row); ++j, ++k) {
+                ASSERT_EQ(rows.column.at(k), j);
+                ASSERT_EQ(rows.value.at(k), static_cast<double>(row + j));
+            }
+        }
+        EXPECT_EQ(rows.nonzeros(), static_cast<std::int64_t>(k));
+        EXPECT_EQ(rows.row_start.back(), static_cast<std::int64_t>(k));
+        EXPECT_EQ(rows.value.size(), k);
+    }
 }
 
 TEST(Assemble, BalancesNonzeros) {

@@ -74,7 +74,7 @@ struct Walk {
                     most_entries = std::max(most_entries, count);
                     if (row >= own) {
                         const std::int64_t whole =
-                            layout.piece_row.at(static_cast<std::size_t>(row - own));
+                            layout.apart.piece_row.at(static_cast<std::size_t>(row - own));
                         EXPECT_TRUE(row_start[static_cast<std::size_t>(whole)] <= first &&
                                     first + count <=
                                         row_start[static_cast<std::size_t>(whole) + 1]);
@@ -189,9 +189,10 @@ TEST(LongRows, OfTheBoundaryFollowTheHalo) {
             for (std::int64_t s = 0; s < part.rows; ++s) {
                 const std::int64_t row = layout.row_of(part.first_slot + s);
                 const std::int64_t whole =
-                    row < n                   ? row
-                    : part.kind == Kind::sums ? -1
-                                              : layout.piece_row[static_cast<std::size_t>(row - n)];
+                    row < n ? row
+                    : part.kind == Kind::sums
+                        ? -1
+                        : layout.apart.piece_row[static_cast<std::size_t>(row - n)];
                 if (part.stage == 0) {
                     EXPECT_LT(whole, 20000);
                 } else if (part.kind != Kind::sums) {

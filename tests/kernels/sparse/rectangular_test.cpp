@@ -352,6 +352,32 @@ TEST(RealTimesComplex, RefusesComplexFactors) {
     EXPECT_THROW(spmmv(ctx, a, x.view(), y.view(), {.shift = three}), ShapeError);
 }
 
+TYPED_TEST(RectangularMatrix, ReplacedValuesLeaveTheAdjointThatWasMadeBefore) {
+    using T = TypeParam;
+    Context ctx = make_context();
+    auto generator = make_generator();
+    const Case<T> product{3, T(1), T(0), 0, false, false};
+    for (const auto& [rows, cols, density] : shapes) {
+        const Dense before = random_dense<T>(generator, rows, cols, density, false);
+        Dense after = before;
+        for (std::int64_t i = 0; i < rows; ++i) {
+            for (std::int64_t j = 0; j < cols; ++j) {
+                after(i, j) *= static_cast<double>(1 + (i + 3 * j) % 4);
+            }
+        }
+        SparseMatrix<T> a = sparse_of<T>(ctx, before, 0, 1);
+        SparseMatrix<T> adjoint = a.adjoint(ctx);
+        const Dense adjoint_after = adjoint_of(after);
+        const std::vector<T> values = Compressed<T>(after, a.range_map()).value;
+        a.replace_values(ctx, values);
+        check_product(ctx, a, after, generator, product, false);
+        check_product(ctx, adjoint, adjoint_of(before), generator, product, false);
+        adjoint.replace_values(ctx, Compressed<T>(adjoint_after, adjoint.range_map()).value);
+        check_product(ctx, adjoint, adjoint_after, generator, product, false);
+        EXPECT_THROW(a.replace_values(ctx, std::vector<T>(values.size() + 1)), ShapeError);
+    }
+}
+
 /// The adjoint of a Hermitian matrix is the matrix itself; that of a complex symmetric one is not.
 TEST(AdjointMatrix, OfAHermitianMatrixSharesItsMemory) {
     Context ctx = make_context();
@@ -367,14 +393,27 @@ TEST(AdjointMatrix, OfAHermitianMatrixSharesItsMemory) {
     };
     const auto entries_of = [](const SparseMatrix<C>& a) { return a.arrays().front().data; };
     SparseMatrix<C> hermitian = matrix(Symmetry::hermitian);
-    const SparseMatrix<C> same = hermitian.adjoint(ctx);
+    SparseMatrix<C> same = hermitian.adjoint(ctx);
     EXPECT_EQ(entries_of(same), entries_of(hermitian));
+    std::vector<C> values;
+    for (const std::int64_t row : {0, 5}) {
+        if (hermitian.row_map().owner(row) == comm.rank()) {
+            values.push_back(row == 0 ? C(3, 4) : C(3, -4));
+        }
+    }
+    hermitian.replace_values(ctx, values);
+    Dense replaced(6, 6);
+    replaced(0, 5) = C(3, 4);
+    replaced(5, 0) = C(3, -4);
     SparseMatrix<C> symmetric = matrix(Symmetry::symmetric);
     SparseMatrix<C> conjugated = symmetric.adjoint(ctx);
     Dense dense(6, 6);
     dense(0, 5) = dense(5, 0) = C(1, -2);
     auto generator = make_generator();
-    check_product(ctx, conjugated, dense, generator, Case<C>{2, C(1), C(0), 0, false, false}, true);
+    const Case<C> product{2, C(1), C(0), 0, false, false};
+    check_product(ctx, conjugated, dense, generator, product, true);
+    check_product(ctx, hermitian, replaced, generator, product, true);
+    check_product(ctx, same, replaced, generator, product, true);
 }
 
 }  // namespace

@@ -50,6 +50,9 @@ TEST(RowSplit, EveryStageFindsItsHaloAmongWhatHasCome) {
     const RowSplit split = split_rows(matrix.rows, true);
     EXPECT_EQ(split.stages, 2);
     EXPECT_EQ(split_rows(matrix.rows, false).stages, 1);
+    const RowSplit by_threads = split_rows(matrix.rows, true, 3);
+    EXPECT_EQ(by_threads.order, split.order);
+    EXPECT_EQ(by_threads.interior, split.interior);
     ASSERT_EQ(std::ssize(split.order), own);
     const NeededRows needed = needed_rows(matrix.rows, split);
     const std::size_t count = needed.ascending.size();

@@ -103,11 +103,12 @@ TEST(SparseTiles, OfNarrowColumnsAreTheSame) {
 TEST(SparseTiles, AreNotMadeForLinesThatGroupsOfRowsDoNotDivide) {
     const Grid grid(60);
     const ChunkRows groups{grid.row_start, grid.columns()(), 0, {}, 0, grid.rows() / 16, 16};
-    const double natural = rows_read_per_row(groups, {}, 32);
+    const ChunkSampler sampler = sampler_of(groups);
+    const double natural = rows_read_per_row(sampler, {}, 32);
     const std::vector<std::int64_t> order = tiled_order(groups, 32);
-    EXPECT_GT(rows_read_per_row(groups, order, 32), 0.75 * natural);
+    EXPECT_GT(rows_read_per_row(sampler, order, 32), 0.75 * natural);
     // The estimate agrees with the tiles themselves.
-    EXPECT_NEAR(rows_read_by_free_tiles(groups, 32), rows_read_per_row(groups, order, 32), 0.1);
+    EXPECT_NEAR(rows_read_by_free_tiles(sampler, 32), rows_read_per_row(sampler, order, 32), 0.1);
     const SparseLayout layout({{}, Place::device, sizeof(double), false}, grid.row_start, {},
                               grid.rows(), grid.columns());
     EXPECT_TRUE(layout.row.empty());

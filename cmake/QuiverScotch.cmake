@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Finds SCOTCH 7 (sequential) unless QUIVER_ENABLE_SCOTCH is OFF. Defines the target Quiver::scotch,
+# QUIVER_HAVE_SCOTCH and QUIVER_SCOTCH_SUMMARY. This file is installed; QuiverConfig.cmake includes it.
+set(QUIVER_HAVE_SCOTCH 0)
+set(QUIVER_SCOTCH_SUMMARY "off")
+if(QUIVER_ENABLE_SCOTCH)
+    # The default library, which MUMPS uses too; a program cannot link two with different integers.
+    find_path(QUIVER_SCOTCH_INCLUDE_DIR scotch.h PATH_SUFFIXES scotch)
+    find_library(QUIVER_SCOTCH_LIBRARY scotch)
+    find_library(QUIVER_SCOTCH_ERROR_LIBRARY scotcherr)
+    mark_as_advanced(QUIVER_SCOTCH_INCLUDE_DIR QUIVER_SCOTCH_LIBRARY QUIVER_SCOTCH_ERROR_LIBRARY)
+    if(QUIVER_SCOTCH_INCLUDE_DIR AND QUIVER_SCOTCH_LIBRARY AND QUIVER_SCOTCH_ERROR_LIBRARY)
+        set(QUIVER_SCOTCH_SUMMARY "")
+        foreach(part VERSION RELEASE PATCHLEVEL)
+            file(STRINGS ${QUIVER_SCOTCH_INCLUDE_DIR}/scotch.h line REGEX "^#define SCOTCH_${part} ")
+            string(REGEX REPLACE ".* ([0-9]+).*" "\\1" number "${line}")
+            list(APPEND QUIVER_SCOTCH_SUMMARY ${number})
+        endforeach()
+        list(JOIN QUIVER_SCOTCH_SUMMARY "." QUIVER_SCOTCH_SUMMARY)
+        if(QUIVER_SCOTCH_SUMMARY VERSION_LESS 7)
+            set(QUIVER_SCOTCH_SUMMARY "off (version ${QUIVER_SCOTCH_SUMMARY}, 7 is wanted)")
+        else()
+            set(QUIVER_HAVE_SCOTCH 1)
+            if(NOT TARGET Quiver::scotch)
+                add_library(Quiver::scotch UNKNOWN IMPORTED)
+                set_target_properties(Quiver::scotch PROPERTIES IMPORTED_LOCATION ${QUIVER_SCOTCH_LIBRARY}
+                    INTERFACE_INCLUDE_DIRECTORIES ${QUIVER_SCOTCH_INCLUDE_DIR}
+                    INTERFACE_LINK_LIBRARIES ${QUIVER_SCOTCH_ERROR_LIBRARY})
+            endif()
+        endif()
+    else()
+        set(QUIVER_SCOTCH_SUMMARY "off (not found, so rows are not partitioned by their graph; install libscotch-dev)")
+    endif()
+    if(NOT QUIVER_ENABLE_SCOTCH STREQUAL "AUTO" AND NOT QUIVER_HAVE_SCOTCH)
+        message(FATAL_ERROR "QUIVER_ENABLE_SCOTCH=${QUIVER_ENABLE_SCOTCH}, but SCOTCH is ${QUIVER_SCOTCH_SUMMARY}")
+    endif()
+endif()

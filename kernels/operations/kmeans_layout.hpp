@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The shared memory of a thread block of kmeans_step; shared by host and device code.
+#pragma once
+
+namespace quiver {
+
+/// Distances in elements and sizes in bytes. A row of the tile has the d columns of the point, a 1
+/// for the number and the squared distance: all of them are summed in the same way.
+struct KmeansLayout {
+    int scalar_bytes;
+    int columns;  // d + 2
+    int k;
+    /// The row pitch of the tile is odd: threads of a warp that read one column of neighbouring
+    /// rows use different banks.
+    int pitch;
+    int tile_rows;
+    /// Sums of one centre and column are kept by this many groups of threads.
+    int groups;
+    /// The pitch of the centres is an odd number of 16-byte words, so that threads that read
+    /// different centres mostly use different banks.
+    int centre_pitch;
+
+    constexpr KmeansLayout(int bytes, int d, int centres, int rows, int threads)
+        : scalar_bytes(bytes),
+          columns(d + 2),
+          k(centres),
+          pitch(columns | 1),
+          tile_rows(rows * threads),
+          groups(threads / columns > 0 ? threads / columns : 1),
+          centre_pitch(((d * bytes + 15) / 16 | 1) * 16 / bytes) {}
+
+    /// In this order: centres and their half squares, origin, tile, sums, labels.
+    constexpr int half_squares() const { return k * centre_pitch; }
+    constexpr int origin() const { return half_squares() + k; }
+    constexpr int tile() const { return origin() + columns; }
+    constexpr int sums() const { return tile() + tile_rows * pitch; }
+    constexpr int labels() const { return sums() + groups * k * columns; }
+    constexpr unsigned long bytes() const {
+        return static_cast<unsigned long>(labels()) * static_cast<unsigned long>(scalar_bytes) +
+               static_cast<unsigned long>(tile_rows) * sizeof(int);
+    }
+};
+
+}  // namespace quiver

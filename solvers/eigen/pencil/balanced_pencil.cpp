@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "solvers/eigen/pencil/balanced_pencil.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "blockvec/block_vector.hpp"
+#include "blockvec/number_text.hpp"
+#include "blockvec/scalar_list.hpp"
+#include "kernels/column_ops.hpp"
+#include "kernels/sparse/sparse_matrix.hpp"
+#include "solvers/eigen/lanczos/spectrum_bounds.hpp"
+#include "solvers/eigen/pencil/unit_balance.hpp"
+#include "solvers/eigen/search/annotated_checkpoint.hpp"
+#include "solvers/eigen/search/audited_solve.hpp"
+#include "solvers/eigen/search/given_columns.hpp"
+#include "solvers/eigen/search/scaled_residuals.hpp"
+#include "solvers/eigen/search/verified_search.hpp"
+
+namespace quiver {
+namespace {
+
+/// Columns whose residuals are computed at once.
+constexpr int residual_panel = 64;
+/// The number of a state that holds the size of the eigenvalues from which D was made.
+constexpr const char* size_in_state = "balanced_for";
+
+/// diag(2^(sign e)).
+template <class T>
+SparseMatrix<T> diagonal_of_powers(Context& ctx, const RowMap& map, const std::vector<int>& e,
+                                   int sign) {
+    CsrRows<T> rows;
+    ctx.comm().agree([&] {
+        rows.map = map;
+        rows.global_cols = map.global_rows();
+        for (std::size_t i = 0; i < e.size(); ++i) {
+            rows.column.push_back(map.first_row() + static_cast<std::int64_t>(i));
+            rows.value.push_back(T(std::ldexp(real_t<T>(1), sign * e[i])));
+            rows.row_start.push_back(rows.nonzeros());
+        }
+    });
+    return SparseMatrix<T>(ctx, std::move(rows));
+}
+
+/// Y = S A S X with a diagonal S.
+template <class T>
+class BalancedOperator final : public Operator<T> {
+  public:
+    BalancedOperator(Operator<T>& a, SparseMatrix<T>& s) : a_(a), s_(s) {}
+    const RowMap& row_map() const override { return a_.row_map(); }
+    void apply(Context& ctx, BlockView<const T> x, BlockView<T> y) override {
+        const std::size_t elements =
+            static_cast<std::size_t>(x.rows) * static_cast<std::size_t>(x.cols);
+        const Scratch scratch = ctx.scratch(memory_kind(ctx.place()), elements * sizeof(T));
+        const BlockView<T> z(scratch.as<T>(), x.rows, x.cols, x.cols, ctx.place());
+        s_.apply(ctx, x, y);
+        a_.apply(ctx, BlockView<const T>(y), z);
+        s_.apply(ctx, BlockView<const T>(z), y);
+    }
+    void prepare(Context& ctx, std::span<const int> widths, bool dots) override {
+        a_.prepare(ctx, widths, dots);
+        s_.prepare(ctx, widths);
+    }
+    void audit(Context& ctx) override { a_.audit(ctx); }
+    OperatorFaults faults() const override { return a_.faults(); }
+
+  private:
+    Operator<T>& a_;
+    SparseMatrix<T>& s_;
+};
+
+/// The pencil in the units of D, with all parts of the problem.
+template <class T>
+class BalancedProblem {
+  public:
+    /// `start`: columns in the units of `problem`.
+    BalancedProblem(Context& ctx, const EigenProblem<T>& problem, BlockView<const T> start,
+                    const std::vector<int>& exponents)
+        : d_(diagonal_of_powers<T>(ctx, problem.a.row_map(), exponents, 1)),
+          inverse_d_(diagonal_of_powers<T>(ctx, problem.a.row_map(), exponents, -1)),
+          a_(problem.a, d_),
+          b_(*problem.b, d_),
+          problem_{a_} {
+        problem_.b = &b_;
+        if (problem.preconditioner != nullptr) {
+            problem_.preconditioner = &preconditioner_.emplace(*problem.preconditioner, inverse_d_);
+        }
+        problem_.start = converted(ctx, start, start_);
+        problem_.constraints = converted(ctx, problem.constraints, constraints_);
+    }
+    BalancedProblem(const BalancedProblem&) = delete;
+    BalancedProblem& operator=(const BalancedProblem&) = delete;
+
+    EigenProblem<T>& problem() { return problem_; }
+    /// X = D Y.
+    void restore(Context& ctx, BlockView<const T> y, BlockView<T> x) { d_.apply(ctx, y, x); }
+
+  private:
+    BlockView<const T> converted(Context& ctx, BlockView<const T> x, BlockVector<T>& y) {
+        if (x.cols == 0) {
+            return {};
+        }
+        ctx.comm().agree([&] { y = BlockVector<T>(ctx, a_.row_map(), x.cols); });
+        inverse_d_.apply(ctx, x, y.view());
+        return std::as_const(y).view();
+    }
+
+    SparseMatrix<T> d_;
+    SparseMatrix<T> inverse_d_;
+    BalancedOperator<T> a_;
+    BalancedOperator<T> b_;
+    std::optional<BalancedOperator<T>> preconditioner_;
+    BlockVector<T> start_;
+    BlockVector<T> constraints_;
+    EigenProblem<T> problem_;
+};
+
+template <class T>
+class BalancedSolve {
+  public:
+    BalancedSolve(Context& ctx, const EigenProblem<T>& problem, const EigenOptions& options,
+                  Method method, const PencilSolve<T>& solve)
+        : ctx_(ctx),
+          problem_(problem),
+          options_(options),
+          method_(method),
+          solve_(solve),
+          asked_(attainable_tolerance<T>(options.tol)),
+          units_(ctx, problem, method, options.seed) {}
+
+    EigenResult<T> run() {
+        const SavedState<T>* saved = saved_state(problem_);
+        if (!units_.is_needed()) {
+            return solve_(ctx_, problem_, options_);
+        }
+        constexpr int most_solves = 4;
+        size_ = saved != nullptr ? saved->number(size_in_state)
+                                 : units_.likely_value(options_.which, options_.k);
+        units_.balance(size_);
+        ctx_.emit(FallbackEvent{std::string(to_string(method_)) +
+                                ": the rows of B differ by many powers of two; other units of the "
+                                "unknowns make them alike"});
+        estimate_norms();
+        EigenOptions options = options_;
+        const double least = attainable_tolerance<T>(0);
+        EigenResult<T> result;
+        bool fits = false;
+        double worst = 0;
+        for (int solves = 1;; ++solves) {
+            result = solve_once(options, result, saved);
+            saved = nullptr;
+            worst = judge_pairs(result);
+            fits = !choose_other_units(result);
+            const bool done =
+                fits && (!result.converged || worst <= asked_ || options.tol <= least);
+            const bool out = options_.max_iterations > 0 && iterations_ >= options_.max_iterations;
+            if (done || out || result.interrupted || solves == most_solves) {
+                break;
+            }
+            if (fits) {
+                options.tol = std::max(least, options.tol * asked_ / (2 * worst));
+            }
+        }
+        finish(result, worst, fits);
+        return result;
+    }
+
+  private:
+    /// One solve in the present units, from the pairs of `before` if there are any.
+    EigenResult<T> solve_once(EigenOptions options, const EigenResult<T>& before,
+                              const SavedState<T>* saved) {
+        const BlockView<const T> start =
+            before.vectors.width() > 0 ? before.vectors.view() : problem_.start;
+        BalancedProblem<T> balanced(ctx_, problem_, start, units_.exponents());
+        AnnotatedCheckpoint<T> checkpoint(problem_.checkpoint, {{size_in_state, {size_}}}, saved);
+        balanced.problem().checkpoint = problem_.checkpoint == nullptr ? nullptr : &checkpoint;
+        options.max_iterations =
+            options_.max_iterations > 0
+                ? std::max<std::int64_t>(1, options_.max_iterations - iterations_)
+                : 0;
+        options.max_seconds = remaining_seconds(options_, seconds());
+        EigenResult<T> result = solve_(ctx_, balanced.problem(), options);
+        iterations_ += result.iterations;
+        applications_ += result.operator_applications;
+        BlockVector<T> x;
+        ctx_.comm().agree(
+            [&] { x = BlockVector<T>(ctx_, problem_.a.row_map(), result.vectors.width()); });
+        if (x.width() > 0) {
+            balanced.restore(ctx_, std::as_const(result.vectors).view(), x.view());
+        }
+        result.vectors = std::move(x);
+        return result;
+    }
+
+    /// True if the eigenvalues found need units that differ from those in use; chooses them.
+    bool choose_other_units(const EigenResult<T>& result) {
+        if (result.eigenvalues.size() < static_cast<std::size_t>(options_.k)) {
+            return false;
+        }
+        constexpr double close = 256;
+        const double found =
+            std::abs(options_.which == Which::smallest ? result.eigenvalues.back()
+                                                       : result.eigenvalues.front());
+        if (found <= close * size_ && size_ <= close * found) {
+            return false;
+        }
+        const std::vector<int> before = units_.exponents();
+        units_.balance(found);
+        size_ = found;
+        return units_.differs_from(before);
+    }
+
+    void estimate_norms() {
+        norm_a_ = bounds_of_spectrum<T>(ctx_, problem_.a, options_.seed).bounds.norm;
+        norm_b_ = bounds_of_spectrum<T>(ctx_, *problem_.b, options_.seed).bounds.norm;
+        const BlockView<const T> given = problem_.constraints;
+        if (given.cols > 0) {
+            BlockVector<T> images;
+            ctx_.comm().agree([&] {
+                images = BlockVector<T>(ctx_, problem_.a.row_map(), given.cols);
+                normals_ = BlockVector<T>(ctx_, problem_.a.row_map(), given.cols);
+            });
+            checked_product(ctx_, method_, *problem_.b, given, images.view());
+            take_constraints(ctx_, problem_.a.row_map(), std::as_const(images).view(),
+                             normals_.view());
+        }
+    }
+
+    /// Replaces the residuals by those in the units of the problem; returns the largest one
+    /// relative to ||A|| + |lambda| ||B||.
+    double judge_pairs(EigenResult<T>& result) {
+        const BlockView<const T> x = std::as_const(result.vectors).view();
+        double worst = 0;
+        result.residuals.clear();
+        result.norm_estimate = norm_a_;
+        for (int first = 0; first < x.cols; first += residual_panel) {
+            const int width = std::min(residual_panel, x.cols - first);
+            const auto begin = result.eigenvalues.begin() + first;
+            const std::vector<double> values(begin, begin + width);
+            const std::vector<double> residuals =
+                scaled_residuals(ctx_, method_, problem_, x.columns(first, width), values, {},
+                                 std::as_const(normals_).view());
+            applications_ += width;
+            for (std::size_t j = 0; j < values.size(); ++j) {
+                const double size = norm_a_ + std::abs(values[j]) * norm_b_;
+                result.residuals.push_back(residuals[j]);
+                result.norm_estimate = std::max(result.norm_estimate, size);
+                worst = std::max(worst, residuals[j] == 0 ? 0 : residuals[j] / size);
+            }
+        }
+        return worst;
+    }
+
+    void finish(EigenResult<T>& result, double worst, bool fits) {
+        result.iterations = iterations_;
+        result.operator_applications = applications_ + units_.applications();
+        result.tolerance = std::max(asked_, result.tolerance);
+        if (result.converged && !fits) {
+            withdraw(result,
+                     "the eigenvalues found differ so much in size from those expected "
+                     "that no units of the unknowns fit them; use shift-invert or dense");
+        } else if (result.converged && worst > result.tolerance) {
+            if (worst <= attainable_slack * attainable_tolerance<T>(0)) {
+                result.tolerance = worst;
+            } else {
+                withdraw(result, "a residual of the pencil stays at " + number_text(worst, 2) +
+                                     " (||A|| + |lambda| ||B||), above the tolerance " +
+                                     number_text(result.tolerance, 2) +
+                                     ", because the rows of B differ by many powers of ten; use "
+                                     "shift-invert or dense");
+            }
+        }
+        result.tolerance_raised = result.tolerance > options_.tol;
+        result.seconds = seconds();
+    }
+
+    double seconds() const {
+        return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+    }
+
+    Context& ctx_;
+    const EigenProblem<T>& problem_;
+    const EigenOptions& options_;
+    Method method_;
+    const PencilSolve<T>& solve_;
+    std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+    /// The tolerance in force for residuals in the units of the problem.
+    double asked_;
+    UnitBalance<T> units_;
+    /// The size of the wanted eigenvalues from which the units were made.
+    double size_ = 0;
+    double norm_a_ = 0;
+    double norm_b_ = 0;
+    /// An orthonormal basis of B times the constraints; residuals omit their components along it.
+    BlockVector<T> normals_;
+    std::int64_t iterations_ = 0;
+    std::int64_t applications_ = 0;
+};
+
+}  // namespace
+
+template <class T>
+EigenResult<T> solve_balanced(Context& ctx, const EigenProblem<T>& problem,
+                              const EigenOptions& options, Method method,
+                              const PencilSolve<T>& solve) {
+    check_problem(ctx, problem, options);
+    check_options(options, dimensions(problem));
+    return BalancedSolve<T>(ctx, problem, options, method, solve).run();
+}
+
+#define QUIVER_INSTANTIATE(T)                                                                     \
+    template EigenResult<T> solve_balanced(Context&, const EigenProblem<T>&, const EigenOptions&, \
+                                           Method, const PencilSolve<T>&);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
+
+}  // namespace quiver

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Units of the unknowns of A x = lambda B x in which the rows of A and B are alike. Private to
+// solvers/eigen.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "blockvec/small_matrix.hpp"
+#include "solvers/eigen/eigen_problem.hpp"
+
+namespace quiver {
+
+/// The exponents e of a diagonal D = 2^e with which the rows of D A D and theta D B D have similar
+/// norms, the larger of the two near 1.
+///
+/// A change of units of the unknowns, x = S x', turns the pencil into S A S and S B S with the same
+/// eigenvalues. Random columns, residuals and thresholds that are relative to ||A|| and ||B|| then
+/// see only the rows with the largest entries. In the units x = D y they do not depend on S.
+///
+/// The norms of rows are estimated by products with random columns, so that any operator will do.
+/// Equilibrating the largest entries of the rows of a semidefinite matrix equilibrates its
+/// diagonal. Source: Ruiz, A scaling algorithm to equilibrate both rows and columns norms in
+/// matrices, RAL-TR-2001-034; Bradley, PhD thesis, Stanford 2010 (without entries).
+template <class T>
+class UnitBalance {
+  public:
+    /// Equilibrates B alone. Throws the errors of checked_product(), and IndefiniteError if a row
+    /// of B is zero. Collective. Cost: a product of B with 8 columns; up to 8 of them if the rows
+    /// of B differ.
+    UnitBalance(Context& ctx, const EigenProblem<T>& problem, Method method, std::uint64_t seed);
+
+    /// False if the rows of B differ by so little that other units would change nothing.
+    bool is_needed() const { return is_needed_; }
+    /// The size of the k-th eigenvalue from the wanted end, estimated from the norms of rows.
+    double likely_value(Which which, int k);
+    /// Equilibrates A and theta B; theta: the size of the wanted eigenvalues. Cost: up to 8
+    /// products with A and B of 8 columns each.
+    void balance(double theta);
+    /// e of this rank's rows.
+    const std::vector<int>& exponents() const { return exponents_; }
+    /// True if units with the exponents `before` and the present ones differ by more than a factor
+    /// that all rows share.
+    bool differs_from(const std::vector<int>& before) const;
+    /// Products with A so far, counted by column.
+    std::int64_t applications() const { return applications_; }
+
+  private:
+    struct Range {
+        double least = 0;
+        double largest = 0;
+    };
+    void refuse_zero_rows(const std::vector<double>& sizes) const;
+    /// The largest element of each row of D M D V. `quotients`: if not null, v_j^H D M D v_j.
+    std::vector<double> row_sizes(Operator<T>& m, std::vector<double>* quotients);
+    /// The least positive and the largest size on all ranks.
+    Range range_of(const std::vector<double>& sizes) const;
+    void equilibrate(const std::function<std::vector<double>()>& sizes);
+
+    Context& ctx_;
+    const EigenProblem<T>& problem_;
+    Method method_;
+    SmallMatrix<T> probes_;
+    std::vector<int> exponents_;
+    /// The exponents that equilibrate B alone.
+    std::vector<int> of_b_;
+    bool is_needed_ = false;
+    std::int64_t applications_ = 0;
+};
+
+}  // namespace quiver
