@@ -220,8 +220,8 @@ void take_preconditioner(EigsOptions& options) {
     precond.wants_definite = precond.absolute;
 }
 
-/// Sets the distribution of the rows. A method that gathers the matrix on one rank takes so few
-/// products that a partition chosen automatically would not pay.
+/// Sets the distribution of the rows. `auto` keeps ranges for the methods that gather the matrix on
+/// one rank, because they take few products.
 void take_distribution(EigsOptions& options) {
     resolve_distribution(options.rows);
     const Method method = options.solver.method;

@@ -177,7 +177,7 @@ int show_matrix(const Comm& comm, const Problem& problem, const std::vector<int>
     }
     print(comm, to_table(problem.spec, dtype_v<T>, facts));
     if (!ranks.empty()) {
-        // As eigs without --mass distributes them.
+        // The distribution of the rows by eigs without --mass.
         const bool by_rows = problem.generated;
         print(comm, to_table(count_halo_lines(comm, rows, by_rows, ranks)));
     }
@@ -204,7 +204,7 @@ constexpr const char* info_examples = R"(Examples:
   quiver info matrix.mtx.gz
   quiver info gen:spinSZ,L=12
   mpirun -n 4 quiver info matrix.mtx     how its rows are distributed over four ranks
-  quiver info matrix.mtx --ranks 2,8,64  the rows that so many ranks would exchange, without them
+  quiver info matrix.mtx --ranks 2,8,64  the rows that 2, 8 and 64 ranks would exchange
   quiver info devices)";
 
 }  // namespace
@@ -221,7 +221,7 @@ void add_info(CLI::App& app, Action& chosen) {
         ->capture_default_str();
     const CLI::Option* ranks =
         info->add_option("--ranks", options->ranks,
-                         "Numbers of ranks, as 2,4,8: counts the halos of products with the rows "
+                         "Counts the halos of products for these numbers of ranks, as 2,4,8: rows "
                          "in ranges, in the order rcm, and partitioned by the graph");
     info->callback([options, ranks, &chosen] {
         options->ranks_given = ranks->count() > 0;

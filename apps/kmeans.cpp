@@ -331,7 +331,7 @@ constexpr const char* kmeans_description =
 constexpr const char* kmeans_examples =
     R"(Examples:
   quiver kmeans X.h5 -k 10 -o clusters.h5         labels and centres of 10 clusters
-  quiver kmeans X.mtx -k 3 --runs 10              the best of 10 starts
+  quiver kmeans X.mtx -k 3 --runs 10              the best of 10 runs
   quiver kmeans gen:blobs,n=1000000,d=16,k=20 -k 20   generated points
   quiver kmeans X.h5 -k 10 --start clusters.h5    from the dataset `centres` of a file
   mpirun -n 4 quiver kmeans X.h5 -k 64 --scalar s --json report.json
@@ -354,7 +354,8 @@ void add_kmeans(CLI::App& app, Action& chosen) {
         ->capture_default_str();
     kmeans->add_option("--start", command->start,
                        "HDF5 file with the first centres (dataset `centres`); default: k-means++");
-    add_number(*kmeans, "--runs", command->solver.runs, "Number of starts; the best result counts");
+    add_number(*kmeans, "--runs", command->solver.runs,
+               "Number of runs from different starts; the best is reported");
     add_number(*kmeans, "--tol", command->solver.tol,
                "Converged if the squared shifts of the centres sum to at most TOL times the mean "
                "variance of the columns");

@@ -41,7 +41,7 @@ void resolve_distribution(RowDistribution& rows) {
 
 void fit_to(const Execution& execution, ReorderingOptions& options) {
     constexpr double card_of_each_gpu = 5e10;
-    // The same on all ranks, which must decide alike.
+    // `mixed` is the same on all ranks, so that all ranks have the same rate.
     if (execution.device.place == Place::device && !execution.mixed) {
         options.halo_bytes_per_second = card_of_each_gpu;
     }

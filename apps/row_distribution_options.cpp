@@ -10,8 +10,8 @@ namespace quiver::apps {
 void add_row_distribution(CLI::App& command, RowDistribution& words) {
     command
         .add_option("--partition", words.partition,
-                    "Rows of each rank: a range of rows, or a part of the graph (SCOTCH), which "
-                    "ranks need fewer rows for; auto: graph where it pays")
+                    "Rows of each rank: a range of rows, or a part of the graph (SCOTCH), so that "
+                    "ranks exchange fewer rows; auto: graph where it pays")
         ->check(CLI::IsMember({"auto", "rows", "graph"}))
         ->capture_default_str();
     command

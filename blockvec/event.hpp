@@ -12,7 +12,7 @@ namespace quiver {
 
 /// A solver finished an iteration. Eigensolvers count pairs; `wanted` is 0 with a window, whose
 /// number of pairs is not known. Linear solvers count columns of B: `converged` are those that have
-/// stopped or whose residual is well below the tolerance; -1 in k-means, which counts nothing.
+/// stopped or whose residual is well below the tolerance. In k-means `converged` is -1.
 struct IterationEvent {
     const char* solver = "";
     std::int64_t iteration = 0;

@@ -160,8 +160,8 @@ QUIVER_API quiver_status quiver_matrix_create(quiver_context* context, const qui
 /// the matrix. A symmetric matrix must stay symmetric for the solvers that need one.
 /// Preconditioners, inverses and adjoints made before keep the former values; the values of an
 /// adjoint have the order of its rows, with ascending columns. With a communicator, all ranks call
-/// this. Errors: SHAPE (another number or type of values), INPUT (no matrix, a value that is
-/// not finite); the matrix then keeps its values.
+/// this. Errors: SHAPE (another number or type of values, or values on a device for a matrix on the
+/// host), INPUT (no matrix, a value that is not finite); the matrix then keeps its values.
 QUIVER_API quiver_status quiver_matrix_replace_values(quiver_context* context, quiver_operator* a,
                                                       quiver_type type, const void* value,
                                                       int64_t count, quiver_place place);

@@ -22,7 +22,8 @@ inline constexpr int largest_kmeans = 64;
 template <class In>
 using centre_t = std::conditional_t<sizeof(In) == 2, float, In>;
 
-/// What kmeans_step writes for each row of X, in the Context's place. An empty span is not written.
+/// Optional results of kmeans_step for each row of X, in the Context's place; an empty span
+/// requests none.
 template <class In>
 struct KmeansRows {
     std::span<int> labels = {};
@@ -35,15 +36,17 @@ struct KmeansRows {
 /// S(j, d) = number of rows, S(j, d+1) = sum of ||x_i - origin - c_j||^2.
 ///
 /// X: rows x d in the Context's place, s, d, h or b; origin: d numbers; centres C: k x d in host
-/// memory, relative to the origin; S: k x (d+2), equal on every rank. d and k from 1 to 64. A point
-/// inside the cloud as the origin, such as its mean, keeps the comparison of distances accurate if
-/// the cloud is far from zero. The distances of S are formed from the differences themselves. NaN
-/// or infinity in X makes the sum of the distances NaN or infinite; nothing is thrown.
+/// memory, relative to the origin; S: k x (d+2), equal on every rank. d and k from 1 to 64. The
+/// nearest centre is the one with the least ||c_j||^2 / 2 - (x_i - origin)^T c_j; an origin near
+/// the points, such as their mean, keeps this accurate if they are far from zero. The distances in
+/// S and in `rows_out` are sums of squared differences. NaN or infinity in X makes the sum of the
+/// distances NaN or infinite; nothing is thrown.
 ///
 /// Throws ShapeError if shapes or places disagree.
 /// Cost: bytes sizeof(In) rows d, and those of `rows_out`; flops rows d (2 k + 5); one all-reduce
 /// of k (d+2) doubles unless `reduce` is this_rank. A label and a distance depend only on the row,
-/// origin and centres. The same ranks, device and threads give the same bits of S.
+/// the origin and the centres. The same numbers of ranks and threads on the same device give the
+/// same bits of S.
 /// Source: Lloyd, IEEE Trans. Inf. Theory 28(2), 1982.
 template <class In>
 void kmeans_step(Context& ctx, std::type_identity_t<BlockView<const In>> x,

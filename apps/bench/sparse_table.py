@@ -4,9 +4,9 @@
 
     python3 apps/bench/sparse_table.py --quiver build/apps/quiver --device cuda --rivals cusparse --json FILE.json
 
-Each number is the speed of quiver divided by that of the fastest rival, from the medians of `quiver bench kernels
-spmmv`. The second table has the speed in % of the least traffic: the entries once, X once and Y once at the measured
-bandwidth. --scale multiplies the numbers of rows. A file that exists is completed, not repeated.
+Each number of the first table is the speed of quiver divided by that of the fastest rival, from the medians of `quiver
+bench kernels spmmv`. The second table has the speed in % of a product that reads the entries and X once and writes Y once
+at the measured bandwidth. --scale multiplies the numbers of rows. Results in FILE are not measured again.
 """
 
 import argparse

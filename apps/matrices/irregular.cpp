@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Matrices of kinds that products of sparse matrices meet.
-// elements: trilinear finite elements on a box with u unknowns a node. The matrix is the Kronecker
-//   product of the 27-point operator (26 on the diagonal, -1 for each of the 26 neighbours) with
-//   the u x u matrix that has 1 on the diagonal and 1/4 elsewhere. It is positive definite; row u
-//   (x + nx (y + ny z)) + a is unknown a of node (x, y, z).
+// Kinds of matrices for which products of sparse matrices differ in speed.
+// elements: the pattern of trilinear finite elements on a box with u unknowns a node. The matrix is
+//   the Kronecker product of the 27-point operator (26 on the diagonal, -1 for each of the 26
+//   neighbours) with the u x u matrix that has 1 on the diagonal and 1/4 elsewhere. It is positive
+//   definite; row u (x + nx (y + ny z)) + a is unknown a of node (x, y, z).
 // irregular: n rows with random columns and values uniform in [-1, 1), not symmetric. The kinds
-//   copy the numbers of entries and the distances to the diagonal of known families:
-//   web         lengths of rows from a power law with exponent 2.3, at most 20,000; a third of the
-//               columns are drawn from few frequent ones
-//   social      the same with frequent columns that are as common as the rows are long
-//   road        2.4 entries a row, most of them within 4 of the diagonal, the others within 2,000
-//   neighbours  the points of a square grid with 8 to 22 random neighbours of a 7 x 7 square
+//   copy the numbers of entries and the distances to the diagonal of known families. Columns that a
+//   row draws twice, or outside of the matrix, are dropped.
+//   web         row lengths from a power law with exponent 2.3, at most 20,000 and n / 4; 30% of
+//               the columns are drawn in proportion to r^-0.8, where r = 1 .. n is the rank of the
+//               column in a scattered order, the others anywhere
+//   social      rows three times as long; all columns drawn in proportion to r^-0.5
+//   road        2.4 entries a row on average, 60% within 4 of the diagonal, the others within 2,000
+//   neighbours  points of a square grid, each with 8 + Poisson(5) points of a 7 x 7 square
+//               around it
 //   random      15 entries a row on average, anywhere
 //   band        20 to 60 entries a row within 2,000 of the diagonal
 //   dense-rows  5 diagonals, and 8 rows with every second column
@@ -111,7 +114,8 @@ std::int64_t power_law_length(std::int64_t n, RowRandom& random) {
                     std::max<std::int64_t>(n / 4, 1));
 }
 
-/// A column of which the frequent ones are scattered over the matrix.
+/// A column whose rank r, counted from the most frequent one, has density r^(1 / power - 1).
+/// Columns of neighbouring ranks are scattered over the matrix.
 std::int64_t frequent_column(std::int64_t n, double power, RowRandom& random) {
     const double rank = static_cast<double>(n) * std::pow(random.next(), power);
     return static_cast<std::int64_t>(static_cast<std::uint64_t>(rank) * 2654435761u %
@@ -215,7 +219,7 @@ GeneratedMatrix irregular(const Parameters& parameters) {
 std::vector<Generator> irregular_generators() {
     return {
         {{"elements",
-          "finite elements on a box, 27 neighbouring nodes (rows: nx ny nz unknowns)",
+          "pattern of finite elements on a box, 27 nodes a row (rows: nx ny nz unknowns)",
           {{"nx", "20", "nodes in x"},
            {"ny", "nx", "nodes in y"},
            {"nz", "nx", "nodes in z"},

@@ -4,8 +4,8 @@
 
 namespace quiver {
 
-/// Distances in elements and sizes in bytes. A row of the tile has the d columns of the point, a 1
-/// for the number and the squared distance: all of them are summed in the same way.
+/// Offsets and pitches are in elements. A row of the tile has the d columns of the point, a 1
+/// (which counts the points) and the squared distance: all of them are summed in the same way.
 struct KmeansLayout {
     int scalar_bytes;
     int columns;  // d + 2
@@ -14,7 +14,7 @@ struct KmeansLayout {
     /// rows use different banks.
     int pitch;
     int tile_rows;
-    /// Sums of one centre and column are kept by this many groups of threads.
+    /// Groups of threads, each with its own copy of the sums.
     int groups;
     /// The pitch of the centres is an odd number of 16-byte words, so that threads that read
     /// different centres mostly use different banks.
@@ -29,7 +29,7 @@ struct KmeansLayout {
           groups(threads / columns > 0 ? threads / columns : 1),
           centre_pitch(((d * bytes + 15) / 16 | 1) * 16 / bytes) {}
 
-    /// In this order: centres and their half squares, origin, tile, sums, labels.
+    /// Offsets of the arrays: the centres (at 0), ||c||^2 / 2 of each, origin, tile, sums, labels.
     constexpr int half_squares() const { return k * centre_pitch; }
     constexpr int origin() const { return half_squares() + k; }
     constexpr int tile() const { return origin() + columns; }

@@ -37,12 +37,13 @@ struct ChunkRows {
 /// numbers per chunk.
 std::vector<std::int64_t> tiled_order(const ChunkRows& rows, int tile, int threads = 1);
 
-/// The own rows of X to which the entries of some chunks refer, chunk by chunk, entry by entry.
+/// The rows of X that this rank owns and to which the entries of some chunks refer, chunk by chunk,
+/// entry by entry.
 struct ChunkTargets {
     std::vector<std::size_t> start{0};
     std::vector<std::int64_t> row;
 
-    /// The rows of chunks number first .. end - 1 of those that were asked for.
+    /// The rows to which requested chunks number first .. end - 1 refer.
     std::span<std::int64_t> of(std::size_t first, std::size_t end) {
         return std::span(row).subspan(start[first], start[end] - start[first]);
     }
@@ -57,7 +58,7 @@ struct ChunkSampler {
     std::function<std::int64_t(std::int64_t row)> chunk_of;  // the chunk of an own row, or -1
 };
 
-/// The sampler of rows in host memory, which must live as long. Memory: 4 bytes per row unless the
+/// The sampler of rows in host memory; `rows` must outlive it. Memory: 4 bytes per row unless the
 /// rows have their natural order.
 ChunkSampler sampler_of(const ChunkRows& rows, int threads = 1);
 

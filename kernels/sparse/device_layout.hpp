@@ -14,8 +14,8 @@ namespace quiver {
 
 /// The storage of all rows of a matrix on one rank, as SparseLayout chooses it for the same rows.
 /// Only square matrices get tiles, which follow the diagonal.
-/// Row offsets and columns stay on the device, except the columns of a few sampled rows, and all
-/// offsets and columns if the samples show that tiles may be useful.
+/// The columns of a few sampled rows are copied to the host; if they show that tiles may be useful,
+/// all row offsets and columns are. Otherwise these stay on the device.
 template <class Index>
 class DeviceLayout {
   public:
@@ -23,8 +23,8 @@ class DeviceLayout {
     DeviceLayout(Context& ctx, const FormatChoice& choice, const cuda::RowsOnDevice<Index>& rows,
                  std::int64_t columns, const RowCounts& counts);
 
-    /// False if rows must be stored apart, or if windows or rows are too long to be sorted. The
-    /// other members then have no meaning, and SparseLayout must choose.
+    /// False if there are no entries, if rows must be stored apart, or if windows or rows are too
+    /// long to be sorted. The other members then have no meaning, and SparseLayout must choose.
     bool complete = true;
     SparseFormat format;
     std::vector<SparseLayout::Part> part;

@@ -15,9 +15,9 @@ struct EntryOrder {
     /// the entry is added to the one before. Empty if the caller's order is that of the rows.
     std::vector<std::int64_t> source;
 
-    /// Of valid rows: row_start has one entry more than there are rows and may begin with any
-    /// number. Cost: one pass over the columns, and a sort of the rows if any is not sorted.
-    /// Memory: 8 bytes per entry if any row is not sorted.
+    /// The order for valid rows; row_start has one entry more than there are rows and may begin
+    /// with any number. Cost: one pass over the columns; if any row is not sorted, a sort of every
+    /// row and 8 bytes per entry.
     template <class Index>
     static EntryOrder of(std::span<const Index> row_start, std::span<const Index> column,
                          int threads);

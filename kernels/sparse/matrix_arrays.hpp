@@ -17,8 +17,8 @@
 
 namespace quiver {
 
-/// Copies an array of the host to device memory as To, and waits for it. All threads convert a
-/// piece in page-locked memory while the piece before is in flight.
+/// Copies an array of the host to device memory, with elements converted to To, and waits for the
+/// copy. All threads convert a piece into page-locked memory while the piece before is in flight.
 template <class To, class From>
 void copy_to_device(Context& ctx, To* to, std::span<const From> from) {
     constexpr std::size_t piece = (std::size_t{16} << 20) / sizeof(To);
@@ -110,7 +110,7 @@ Buffer make_entries(Context& ctx, const SparseLayout& layout,
     return to_place(ctx, std::move(host), what);
 }
 
-/// Throws NumericalError if an index of a matrix is wrong.
+/// Throws NumericalError if `sound` is false: an index of a matrix is out of range.
 inline void require_sound_index(bool sound) {
     if (!sound) {
         throw NumericalError(

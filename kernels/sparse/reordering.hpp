@@ -17,8 +17,9 @@
 
 namespace quiver {
 
-/// How rows are assigned to ranks: in contiguous ranges; or by the graph partitioner SCOTCH, which
-/// keeps neighbours together. `automatic` takes the graph where that pays, see plan_reordering().
+/// How rows are assigned to ranks. `rows`: in contiguous ranges. `graph`: by the graph partitioner
+/// SCOTCH, which keeps neighbours together. `automatic`: as `graph` where that pays, see
+/// plan_reordering().
 enum class RowPartition : std::uint8_t { automatic, rows, graph };
 
 /// The order of the rows before they are cut into ranges, or within a rank: natural, or reverse
@@ -38,7 +39,7 @@ void require_graph_partitioner();
 
 /// The rows of X that ranks receive in one product Y = A X.
 struct HaloCounts {
-    /// Over all ranks, and of the rank that receives most.
+    /// The sum over all ranks, and the largest number of a rank.
     std::int64_t sum = 0;
     std::int64_t most = 0;
     /// Rows, of all ranks, that need rows of X from other ranks.
@@ -58,16 +59,16 @@ struct ReorderingOptions {
     RowOrder order = RowOrder::natural;
     /// One number per rank, the same on all ranks; empty: equal shares.
     std::span<const double> weights = {};
-    /// Products with single vectors that the solve is expected to take; read by `automatic`.
+    /// The expected number of products of a solve, counted by column; used only by `automatic`.
     double expected_products = 4000;
-    /// The rate at which a rank receives its halo; the default is the share of a node's network
-    /// card that a rank of a full node has. Read by `automatic`.
+    /// The rate at which a rank receives its halo; used only by `automatic`. The default is the
+    /// share of a node's network card that a rank of a full node has.
     double halo_bytes_per_second = 1e9;
 };
 
 /// What plan_reordering() decided.
 struct ReorderingFacts {
-    /// Never automatic.
+    /// rows or graph, never automatic.
     RowPartition partition = RowPartition::rows;
     RowOrder order = RowOrder::natural;
     /// Why `automatic` decided so; empty without `automatic`.
@@ -104,7 +105,7 @@ class Reordering {
     CsrRows<T> permute(const Comm& comm, CsrRows<T> a) const;
     /// Y = P X: X has the rows of user_map(), Y those of solver_map(); both in any place, no
     /// overlap. Collective. Throws ShapeError on all ranks. Bytes: X once over the network. Memory:
-    /// at most three times 32 MiB, or three columns.
+    /// three buffers in host memory, each of at most 32 MiB or, if that is more, one column.
     template <class T>
     void to_solver(Context& ctx, std::type_identity_t<BlockView<const T>> x, BlockView<T> y) const;
     /// X = P^T Y, the inverse of to_solver().
@@ -145,17 +146,19 @@ class Reordering {
 /// the same input gives the same numbering. On one rank there is nothing to partition, and without
 /// rcm the result is the identity.
 ///
-/// `automatic` takes the graph if two conditions hold. First, receiving the halo of the given
-/// distribution in the expected products takes longer than the partitioner: most halo rows of a
-/// rank x expected_products x sizeof(T) bytes at halo_bytes_per_second, compared with 1.2
-/// microseconds per nonzero. Second, the new distribution has a halo of at most 70% on its largest
-/// rank. Otherwise the given distribution remains. The first condition needs no partition; it
-/// bounds the gain by the whole halo.
+/// `automatic` takes the graph if two conditions hold. First,
+///
+///     most expected_products sizeof(T) / halo_bytes_per_second > 1.2e-6 s nonzeros,
+///
+/// with `most` of the given distribution: to receive the halos takes longer than to partition. This
+/// needs no partition and overestimates the gain, because some halo always remains. Second, the
+/// partition reduces `most` to at most 70%. Otherwise, and if SCOTCH is missing or the graph
+/// does not fit the memory of rank 0, the partition is that of `rows`.
 ///
 /// Collective. Throws on all ranks: ShapeError if A is not square, or if B or the columns of A are
-/// distributed in another way; UnsupportedError if `graph` is requested in a build without SCOTCH,
-/// or the graph has 2^31 or more edges; MemoryError. Memory of rank 0: about 100 bytes per nonzero
-/// of the whole matrix.
+/// distributed in another way; UnsupportedError if `graph` is requested without SCOTCH, or if the
+/// graph is too large for SCOTCH's integers (usually 32 bits; each edge counts twice); MemoryError.
+/// Memory of rank 0: about 100 bytes per nonzero of the whole matrix.
 template <class T>
 Reordering plan_reordering(const Comm& comm, const CsrRows<T>& a,
                            const ReorderingOptions& options = {}, const CsrRows<T>* b = nullptr);

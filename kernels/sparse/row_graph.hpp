@@ -14,7 +14,7 @@
 
 namespace quiver {
 
-/// Memory for each nonzero on the rank that partitions: the pattern, the graph, and the graphs of
+/// Bytes for each nonzero on the rank that partitions: the pattern, the graph, and the graphs of
 /// SCOTCH.
 inline constexpr double graph_bytes = 100;
 
@@ -47,9 +47,10 @@ RowPattern pattern_on_rank_0(const Comm& comm, const RowPattern& pattern);
 /// (i, j) or (j, i). No row is its own neighbour.
 RowPattern graph_of(const RowPattern& pattern);
 
-/// The rows in the order of reverse Cuthill-McKee, one connected component after the other. Each
-/// component starts at a row of small degree that is far from the others. Cost: a few breadth-first
-/// searches. Sources: Cuthill and McKee, Proc. ACM 24, 1969; George and Liu, ACM TOMS 5, 1979.
+/// The rows in the order of reverse Cuthill-McKee, one connected component after the other. The
+/// search of a component starts at one end of a long path (a pseudo-peripheral row of small
+/// degree). Cost: a few breadth-first searches. Sources: Cuthill and McKee, Proc. ACM 24, 1969;
+/// George and Liu, ACM TOMS 5, 1979.
 std::vector<std::int64_t> reverse_cuthill_mckee(const RowPattern& graph);
 
 /// The new numbers of all rows, and the distribution of the new numbers over ranks.
@@ -58,25 +59,27 @@ struct RowPlacement {
     std::vector<std::int64_t> offsets;
 };
 
-/// Rows in the order `order` (empty: natural), cut into ranges of equal nonzeros for the ranks.
+/// Rows in the order `order` (empty: natural), cut into one range for each rank. The nonzeros of
+/// the ranges are equal or, if `weights` is not empty, in proportion to it.
 RowPlacement place_by_ranges(const RowPattern& pattern, std::span<const std::int64_t> order,
                              int ranks, std::span<const double> weights);
 
-/// Rows of parts[row] on this rank, in the order `order` (empty: natural) within a rank.
+/// Row i on rank parts[i]; within a rank the rows have the order `order` (empty: natural).
 RowPlacement place_by_parts(const std::vector<int>& parts, std::span<const std::int64_t> order,
                             int ranks);
 
 /// The halos that products of the placed matrix exchange. Cost: one pass over the pattern.
 HaloCounts count_halos(const RowPattern& pattern, const RowPlacement& placement);
 
-/// Assigns each row to one of the ranks by the graph partitioner: few neighbours in different
-/// parts, and nonzeros (plus one per row) balanced within a few percent, in proportion to the
-/// weights if there are any. The same graph gives the same parts. Throws UnsupportedError without
-/// the partitioner, or for a graph whose counts it cannot hold.
+/// The rank of each row, by the graph partitioner: few neighbours are on different ranks. The
+/// nonzeros (plus one per row) of the ranks are equal or, if `weights` is not empty, in proportion
+/// to it, within a few percent. The same graph gives the same parts. Throws UnsupportedError
+/// without the partitioner, or for a graph that is too large for the partitioner's integers.
 std::vector<int> partition_graph(const RowPattern& graph, int ranks,
                                  std::span<const double> weights);
 
-/// A text with the cure, for messages, if the partitioner is missing or switched off; else empty.
+/// Why there is no partitioner (missing or switched off) and the cure, for messages; empty if there
+/// is one.
 std::string why_no_partitioner();
 
 }  // namespace quiver

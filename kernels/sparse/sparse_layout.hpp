@@ -115,8 +115,8 @@ struct SparseLayout {
     double padding(const std::vector<std::int64_t>& row_start) const;
     /// Groups the slots into chunks, in the order of `row`.
     void arrange_chunks(const std::vector<std::int64_t>& row_start, int threads);
-    /// Stores rows of more than `longest` entries apart, and returns the rows of all slots, which
-    /// are to be arranged. `order` as for the constructor.
+    /// Stores rows of more than `longest` entries apart. Returns the rows of all slots, for
+    /// arrange(). `order` as for the constructor.
     std::vector<std::int64_t> store_apart(std::int64_t longest,
                                           const std::vector<std::int64_t>& order,
                                           const std::vector<std::int64_t>& row_start);

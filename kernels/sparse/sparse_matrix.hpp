@@ -137,27 +137,27 @@ class SparseMatrix final : public Operator<T> {
     /// Peak memory: about twice the result.
     SparseMatrix(Context& ctx, CsrRows<T> rows, const SparseFormat& format = {});
     /// A matrix of a caller's arrays, whose columns may have any order; duplicates are summed.
-    /// Index: 32 or 64 bits. Collective. On the device of a single rank, arrays of either
-    /// place whose columns ascend in each row without duplicates are checked, arranged and stored
-    /// by the device. row_start is copied to the host only if rows must be stored apart, or if
-    /// windows of more than 4096 rows must be sorted; row_start and columns are copied if a sample
-    /// shows that tiles may be useful, which only a square matrix has. All other arrays pass
-    /// through host memory. All ways give the same matrix. The arrays must not change before the
-    /// Context's stream has passed this call. Throws ShapeError and InputError as rows_from_csr.
+    /// Index: 32 or 64 bits. Collective. On one rank whose Context has a device, the device
+    /// checks, arranges and stores arrays of either place whose columns ascend in each row without
+    /// duplicates. It copies row_start to the host if rows must be stored apart or windows of more
+    /// than 4096 rows must be sorted, and row_start and the columns if a sample shows that tiles
+    /// may be useful, which only a square matrix has. All other arrays pass through host memory. All
+    /// ways give the same matrix. The arrays must not change before the Context's stream has passed
+    /// this call. Throws ShapeError and InputError as rows_from_csr.
     template <class Index>
     static SparseMatrix from_csr(Context& ctx, const RowMap& map, Symmetry symmetry,
                                  const CsrArrays<T, Index>& csr, const SparseFormat& format = {});
-    /// Replaces the values of this rank's entries; rows, columns, storage and symmetry() stay, and
-    /// the caller answers for values that have this symmetry. `value`: one for each entry of the
-    /// arrays from which the matrix was made, in their order, in host memory or on the Context's
-    /// device. Duplicates are summed again. After from_csr() with unsorted columns the matrix keeps
-    /// their order, 8 bytes per entry of host memory, and sorts new values on the host.
-    /// Preconditioners, factorisations, checksums and adjoints that were made before keep the
-    /// former values; but an adjoint that shares the memory of this matrix changes with it. The
-    /// entries of an adjoint have the order of its rows, with ascending columns. Collective. Throws
-    /// ShapeError for another number of values or another place, InputError for a value that is not
-    /// finite; the matrix then keeps all values. Cost: one pass over the values and columns.
-    /// Memory: 8 bytes per row, and a copy of host values on a device.
+    /// Replaces the values of this rank's entries; rows, columns, storage and symmetry() stay. The
+    /// new values must have the same symmetry, which is not checked. `value`: one for each entry of
+    /// the arrays from which the matrix was made, in their order (for an adjoint: in the order of
+    /// its rows, with ascending columns), in host memory or on the Context's device. Duplicates are
+    /// summed again. After from_csr() with unsorted columns the matrix keeps their order (8 bytes
+    /// per entry of host memory) and sorts new values on the host. Preconditioners, factorisations,
+    /// checksums and adjoints that were made before keep the former values; but an adjoint that
+    /// shares the memory of this matrix changes with it.
+    /// Collective. Throws ShapeError for another number of values or another place, InputError for
+    /// a value that is not finite; the matrix then keeps all values. Cost: one pass over the values
+    /// and columns. Memory: 8 bytes per row, and a copy of host values on a device.
     void replace_values(Context& ctx, std::span<const T> value, Place place = Place::host);
     /// A matrix that was moved from may be destroyed and assigned to; any other use throws
     /// InputError.

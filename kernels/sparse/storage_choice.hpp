@@ -46,15 +46,14 @@ struct RowCounts {
     std::int64_t entries = 0;
     std::int64_t longest = 0;  // entries of the longest row
 
-    /// The most entries of a row in chunks if the rows with more are stored apart; 0 if there are
-    /// none.
+    /// Rows with more entries than this may be stored apart; 0 if no row is that long.
     std::int64_t longest_of_chunks() const {
         const std::int64_t most =
             std::max(LongRows::shortest, 2 * entries / std::max<std::int64_t>(rows, 1));
         return longest > most ? most : 0;
     }
-    /// True if one thread would compute the longest row for about as long as all the others compute
-    /// the rest of a narrow product.
+    /// True if, in a narrow product, one thread would take about as long for the longest row as all
+    /// others together for the rest.
     bool delays_others() const {
         constexpr std::int64_t entries_meanwhile = 8192;
         return longest >
@@ -121,13 +120,14 @@ void choose_storage(Steps& steps, SparseFormat& format, const FormatChoice& choi
     }
 }
 
-/// The order of the groups of rows in tiles of `tile` groups. Empty if the groups do not fill two
-/// tiles, or if tiles that the caller has not asked for would save too little. order(): all groups
-/// in the order of tiles.
+/// The groups of rows in the order of tiles of `tile` groups, by order(). Empty, which means no
+/// tiles, if the groups do not fill two tiles, or if the caller has not requested tiles and they
+/// would save too little. order() returns all groups; it is called only if the caller has requested
+/// tiles or a sample shows that they may save enough.
 template <class Order>
 std::vector<std::int64_t> useful_tiles(const ChunkSampler& sampler, int tile,
                                        const FormatChoice& choice, Order&& order) {
-    // Tiles must reduce the rows of X that are read by this fraction.
+    // Tiles must reduce the number of rows of X that are read by this fraction.
     constexpr double least_saving = 0.25;
     if (sampler.chunks < 2 * tile) {
         return {};

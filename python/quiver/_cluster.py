@@ -36,21 +36,21 @@ def kmeans(X: Any, k: int, *, init: Any = "k-means++", n_init: int = 1, max_iter
     """Clusters of the rows of X around their means, by Lloyd's iteration.
 
     One iteration assigns each point to the nearest centre and moves each centre to the mean of its
-    points, in one pass over X. An empty cluster takes the point that is farthest from its centre.
-    The same call gives the same bits.
+    points, in one pass over X. An empty cluster takes the point that is farthest from the centre of
+    its cluster. The same numbers of ranks and threads on the same device give the same bits.
 
     Parameters
     ----------
     X : array, (n, d)
-        One point a row, d from 1 to 64; float32 or float64, other real types are converted. Arrays
-        with contiguous rows are not copied. With `comm`, the rows of this rank.
+        One point a row, d from 1 to 64. Real types other than float32 and float64 are converted.
+        Arrays with contiguous rows are not copied. With `comm`, the rows of this rank.
     k : int
         The number of clusters, 1 to 64 and at most n.
     init : {'k-means++'} or array, (k, d)
-        'k-means++': greedy k-means++ among max(4096, 256 k) points that are chosen at random, or
-        among all points if there are fewer. An array has the first centres; it is used once.
+        'k-means++': greedy k-means++ among max(4096, 256 k) random points, or among all points if
+        there are fewer. An array has the first centres; there is then one run.
     n_init : int
-        Number of runs from different starts; the result is that with the least inertia.
+        Number of runs from different starts; the result is the run with the least inertia.
     max_iter : int
         Largest number of iterations of a run.
     tol : float
@@ -70,6 +70,8 @@ def kmeans(X: Any, k: int, *, init: Any = "k-means++", n_init: int = 1, max_iter
     ------
     ValueError
         For k, d or another argument out of range, or X with NaN or infinity.
+    TypeError
+        For a sparse or complex X.
 
     Examples
     --------

@@ -130,7 +130,7 @@ class SparseMatrix:
         return self._adjoint
 
     def replace_values(self, values: Any) -> None:
-        """Stores other values; rows and columns stay, and the set-up is not repeated.
+        """Replaces the values of the entries; rows, columns and storage stay.
 
         Parameters
         ----------

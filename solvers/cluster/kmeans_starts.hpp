@@ -19,10 +19,10 @@ template <class In>
 SmallMatrix<double> sample_rows(Context& ctx, const RowMap& map, BlockView<const In> x, int count,
                                 std::uint64_t seed);
 
-/// The row numbers of k first centres by greedy k-means++: each further centre is the best of
-/// 2 + log k candidates, which are drawn with probabilities proportional to the squared distance to
-/// the nearest centre so far; the best one leaves the least sum of these distances. Depends on its
-/// arguments only.
+/// The row numbers of k first centres by greedy k-means++. The first is drawn at random. For each
+/// further centre 2 + log k candidates are drawn, with probabilities proportional to the squared
+/// distance to the nearest centre so far; the candidate that leaves the least sum of these
+/// distances is chosen. The result depends on the arguments only.
 std::vector<int> choose_starts(const SmallMatrix<double>& points, int k, std::uint64_t seed);
 
 }  // namespace quiver

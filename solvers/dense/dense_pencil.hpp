@@ -36,9 +36,9 @@ class DensePencil {
     /// NumericalError if the iteration of an eigensolver fails, and the errors of
     /// Cusolver::eigen().
     bool solve(const SmallMatrix<W>& constraints);
-    /// After solve(): true if A v and B v vanish to rounding for some v, in any units of the
-    /// unknowns. Found if a pivot of B vanishes for v: the first pivots that vanish are tried one
-    /// by one.
+    /// After solve() with LAPACK: true if A v and B v vanish to rounding for a v found. Each of the
+    /// first 8 vanishing pivots of B gives a candidate v. The answer does not depend on the units
+    /// of the unknowns.
     bool has_common_null_vector() const { return has_common_null_vector_; }
     /// All eigenvalues, ascending, without the constrained dimensions.
     const std::vector<double>& values() const { return values_; }

@@ -129,7 +129,7 @@ constexpr double gpu_iteration_speed = 120;
 constexpr double surely_slower = 4;
 constexpr double counting_share = 20;
 /// Lanczos steps that find the ends of the spectrum for the forecast of a filter.
-constexpr int end_steps = 24;
+constexpr int forecast_steps = 24;
 /// Where cuSOLVER computes, dense solves may have this many times as many rows.
 constexpr std::int64_t more_gpu_rows = 2;
 
@@ -247,7 +247,7 @@ struct FilterForecast {
     double work(double inside) const { return product * products(inside); }
 };
 
-/// Collective. Cost: end_steps products with one column.
+/// Collective. Cost: forecast_steps products with one column.
 template <class T>
 FilterForecast forecast_filter(Context& ctx, const EigenProblem<T>& problem,
                                const EigenOptions& options) {
@@ -257,7 +257,7 @@ FilterForecast forecast_filter(Context& ctx, const EigenProblem<T>& problem,
     }
     try {
         const ShortLanczos run =
-            short_lanczos<T>(ctx, problem.a, problem.constraints, end_steps, options.seed);
+            short_lanczos<T>(ctx, problem.a, problem.constraints, forecast_steps, options.seed);
         if (run.complete && run.values.size() > 1) {
             const ChebyshevInterval spectrum{run.values.front(), run.values.back(), 0};
             forecast.angle =

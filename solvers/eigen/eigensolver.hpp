@@ -32,11 +32,12 @@ struct MethodChoice {
 ///
 /// For a window or a target, without an inverse, with stored entries and at most 50,000 rows (on
 /// the host with MUMPS 200,000, on a GPU with cuDSS 100,000), the symbolic analysis of A - sigma B
-/// predicts the work of shift_invert(). It is chosen if its factors fit the memory and its work is
-/// small (some 5 s on one core; any work for a window with a B; for another window whose
-/// eigenvalues have been counted, a quarter of the predicted work of window_filter()) and less than
-/// that of a possible dense solve. Otherwise up to 3,000 rows get a dense solve. This gathers the
-/// matrix on rank 0.
+/// predicts the work of shift_invert(). It is chosen if its factors fit the memory, if its work is
+/// less than that of a possible dense solve, and if one of these holds: its work is at most some
+/// 5 s on one core; the problem is a window with a B; the problem is a window without B whose
+/// eigenvalues two factorisations have counted, and the work is at most a quarter of that predicted
+/// for window_filter(). Otherwise up to 3,000 rows get a dense solve. This gathers the matrix on
+/// rank 0.
 ///
 /// Other problems begin with the method that is fastest for easy problems. With stored entries and
 /// at most 50,000 rows (on the host with MUMPS, on a GPU with cuDSS: as many as rank 0 can gather)

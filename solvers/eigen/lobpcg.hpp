@@ -32,16 +32,16 @@ namespace quiver {
 /// P^H (A - lambda_k B) P with P = I - X X^H B: there are as many as missing copies
 /// (docs/solvers.md).
 ///
-/// If the rows of B differ much in size, the pencil is solved in other units of the unknowns
-/// (solve_balanced()): verified pairs then do not depend on the units.
+/// If the rows of B differ by more than a factor of 256, the pencil is solved in other units of the
+/// unknowns (solve_balanced()), so that the result does not depend on the units of x.
 ///
 /// Throws InputError as check_options(), and for dependent constraints; ShapeError as
 /// check_problem(); NumericalError, naming iteration and column, if A is found not to be Hermitian,
-/// B not to be positive definite (IndefiniteError; also if x^H B x of a wanted Ritz vector is
-/// rounding noise), or a product of A, B or T not to be finite. Collective. Cost of a step with m
-/// columns: docs/solvers.md; memory 8 m columns, 9 m with B. Sources: Knyazev, SIAM J. Sci. Comput.
-/// 23 (2001) 517; Hetmaniuk and Lehoucq, J. Comput. Phys. 218 (2006) 324 (orthonormal basis);
-/// Duersch, Shao, Yang, Gu, SIAM J. Sci. Comput. 40 (2018) C655 (basis selection, implicit
+/// B not to be positive definite (IndefiniteError; also if a wanted Ritz vector x has an x^H B x
+/// that is rounding noise), or a product of A, B or T not to be finite. Collective. Cost of a step
+/// with m columns: docs/solvers.md; memory 8 m columns, 9 m with B. Sources: Knyazev, SIAM J. Sci.
+/// Comput. 23 (2001) 517; Hetmaniuk and Lehoucq, J. Comput. Phys. 218 (2006) 324 (orthonormal
+/// basis); Duersch, Shao, Yang, Gu, SIAM J. Sci. Comput. 40 (2018) C655 (basis selection, implicit
 /// products).
 template <class T>
 EigenResult<T> lobpcg(Context& ctx, const EigenProblem<T>& problem, const EigenOptions& options);

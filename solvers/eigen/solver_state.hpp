@@ -80,7 +80,7 @@ class SavedState {
                                   int cols) const = 0;
 
   protected:
-    /// For a state that delivers the blocks of another one in another form.
+    /// For a derived class that wraps another state and converts its blocks.
     SavedState(const SavedState&) = default;
 
   private:

@@ -156,9 +156,10 @@ class LinearColumns {
     /// Column j leaves without another step. `text` describes the cause, with its values. If
     /// `may_restart`, another cycle follows if this cycle has halved the residual.
     void break_down(int j, LinearStatus status, const std::string& text, bool may_restart = false);
-    /// The same as `breakdown`, because the preconditioner is not Hermitian positive definite.
+    /// break_down() with LinearStatus::breakdown, caused by a preconditioner that is not Hermitian
+    /// positive definite; sets LinearColumn::preconditioner_is_unfit.
     void break_down_unfit_preconditioner(int j, const std::string& text);
-    /// The same after a product that is not finite.
+    /// break_down() after a product that is not finite.
     void break_down_not_finite(int j) {
         break_down(j, LinearStatus::not_finite,
                    "the operator or the preconditioner gives NaN or infinity");

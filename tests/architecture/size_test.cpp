@@ -49,11 +49,13 @@ constexpr Exception long_functions[] = {
 };
 
 constexpr Exception large_classes[] = {
-    {"apps/bench/rivals/cusparse.cpp", "CuSparse", 24,
+    {"apps/bench/rivals/cusparse.cpp", "CuSparse", 31,
      "one member for each function that it loads"},
     {"apps/eigs.hpp", "EigsOptions", 24, "a record: one member for each option"},
-    {"apps/report.hpp", "EigsReport", 35, "a record: one member for each field of the report"},
+    {"apps/report.hpp", "EigsReport", 36, "a record: one member for each field of the report"},
     {"kernels/operations/spmmv.hpp", "SpmmvArgs", 31, "a record: the arguments of a leaf"},
+    {"solvers/eigen/eigen_result.hpp", "EigenResult", 21,
+     "a record: one member for each field of the result"},
     {"solvers/eigen/jacobi_davidson/jada_basis.hpp", "JadaBasis", 33,
      "six blocks and their small matrices"},
     {"solvers/eigen/lanczos/lanczos_recurrence.hpp", "LanczosRecurrence", 26,

@@ -413,7 +413,11 @@ TEST(AutomaticRule, AWindowIsFactorisedIfAFilterTakesLonger) {
         });
     options.window = Window{1, 1.5};
     const MethodChoice wide = choose_method(ctx, EigenProblem<double>{paths}, options);
-    EXPECT_EQ(wide.method, Method::filter) << wide.reason;
+    // On a GPU cuSOLVER may make a dense solve cheaper.
+    EXPECT_NE(wide.method, Method::shift_invert) << wide.reason;
+    if (ctx.place() == Place::host) {
+        EXPECT_EQ(wide.method, Method::filter) << wide.reason;
+    }
 }
 
 /// If the factors are nearly full, a dense solve is cheaper.

@@ -12,23 +12,24 @@ namespace quiver {
 struct FilterStep {
     WindowDesign design;
     double columns = 0;
-    /// Products of a sweep, and its orthogonalisation in products.
+    /// Cost of a sweep, with its orthogonalisation, in products with one column.
     double products = 0;
 };
 
-/// The filter with the width of its steps for which a sweep costs least. A wider step has a lower
-/// degree, but passes more eigenvectors beside the window, for which the subspace must have room:
-/// columns(step) for a step of this width, a function that grows. Two sweeps reach the tolerance.
-/// If the filter with the narrowest step has more than `most_columns`, it is the result.
+/// The filter with the narrowest step whose sweep costs at most 1.2 times as much as the cheapest.
+/// A wider step has a lower degree, but passes more eigenvectors beside the window, for which the
+/// subspace must have room: columns(step), a function that grows with the step. The subspace has at
+/// most most_columns columns, unless even the narrowest step needs more. Two sweeps reach the
+/// tolerance.
 FilterStep choose_filter_step(double tolerance, double most_columns,
                               const std::function<double(double step)>& columns);
 
-/// Columns of a subspace with room for `around` eigenvalues, which are known up to `error`.
+/// Columns of a subspace with room for `around` eigenvectors, a number that is known up to `error`.
 double filter_columns(double around, double error);
 
-/// Products of a solve for a window of `angle` in the angle of ChebyshevInterval, which has
-/// `inside` eigenvalues, with the same density beside it. The verification, which takes few
-/// columns, is not counted.
+/// Products of a solve for a window with `inside` eigenvalues, and the same density of them beside
+/// it. `angle`: the width of the window in ChebyshevInterval::angle(). The verification, which
+/// takes few columns, is not counted.
 double filter_products(double tolerance, double inside, double angle);
 
 }  // namespace quiver

@@ -17,7 +17,7 @@
 
 namespace quiver {
 
-/// x^H B x up to this many units of rounding of ||B|| ||x||^2 consists of rounding errors.
+/// x^H B x is rounding noise if it is at most this many units of rounding times ||B|| ||x||^2.
 constexpr double singular_units = 16;
 
 /// [Q X P] and new directions W, all B-orthonormal. Q is fixed (constraints and locked pairs), X

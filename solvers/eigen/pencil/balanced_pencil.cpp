@@ -23,6 +23,7 @@
 #include "solvers/eigen/search/given_columns.hpp"
 #include "solvers/eigen/search/scaled_residuals.hpp"
 #include "solvers/eigen/search/verified_search.hpp"
+#include "solvers/orth/indefinite_error.hpp"
 
 namespace quiver {
 namespace {
@@ -173,6 +174,18 @@ class BalancedSolve {
     }
 
   private:
+    /// Calls the method; errors about B tell of the units of their numbers.
+    EigenResult<T> solve_in_units(const EigenProblem<T>& balanced, const EigenOptions& options) {
+        try {
+            return solve_(ctx_, balanced, options);
+        } catch (const IndefiniteError& error) {
+            if (error.operand() != IndefiniteError::Operand::mass || !error.collective()) {
+                throw;
+            }
+            throw_indefinite(error.operand(),
+                             std::string(error.what()) + " (with rows of B scaled to equal sizes)");
+        }
+    }
     /// One solve in the present units, from the pairs of `before` if there are any.
     EigenResult<T> solve_once(EigenOptions options, const EigenResult<T>& before,
                               const SavedState<T>* saved) {
@@ -186,7 +199,7 @@ class BalancedSolve {
                 ? std::max<std::int64_t>(1, options_.max_iterations - iterations_)
                 : 0;
         options.max_seconds = remaining_seconds(options_, seconds());
-        EigenResult<T> result = solve_(ctx_, balanced.problem(), options);
+        EigenResult<T> result = solve_in_units(balanced.problem(), options);
         iterations_ += result.iterations;
         applications_ += result.operator_applications;
         BlockVector<T> x;

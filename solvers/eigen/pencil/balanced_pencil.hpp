@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A x = lambda B x in units of the unknowns in which the rows of A and B are alike. Private to
-// solvers/eigen.
+// A x = lambda B x in units of the unknowns in which the rows of A and B have similar norms.
+// Private to solvers/eigen.
 #pragma once
 
 #include <functional>
@@ -27,14 +27,14 @@ using PencilSolve =
 /// D^-1 T D^-1; start vectors and constraints X become D^-1 X.
 ///
 /// D depends on the size of the wanted eigenvalues. If the eigenvalues found are of another size,
-/// another solve with another D starts from the pairs found. The pairs meet the tolerance in both
-/// units: if a residual ||A x - lambda B x|| / ||x|| is above the tolerance, another solve with a
-/// smaller tolerance follows. If it stays above, the result has not converged. A checkpoint also
-/// keeps the size from which D was made.
+/// another solve with another D starts from the pairs found. The pairs meet the tolerance both for
+/// x and for y: if a residual ||A x - lambda B x|| / ||x|| is above it, another solve with a
+/// smaller tolerance follows. There are at most four solves; if a residual is then too large, the
+/// result has not converged. A checkpoint also keeps the size from which D was made.
 ///
-/// Throws the errors of check_problem() and check_options(). Collective. Cost: those of UnitBalance
-/// and of one solve, seldom more; if D is used also two short Lanczos runs, two passes over the
-/// block for each product, and a product with A and B for each pair.
+/// Throws the errors of check_problem(), check_options() and UnitBalance. Collective. Cost: those
+/// of UnitBalance and of one solve, seldom more; if D is used also two short Lanczos runs, two
+/// passes over the block for each product, and a product with A and B for each pair.
 template <class T>
 EigenResult<T> solve_balanced(Context& ctx, const EigenProblem<T>& problem,
                               const EigenOptions& options, Method method,

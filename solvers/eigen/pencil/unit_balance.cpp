@@ -59,12 +59,16 @@ void UnitBalance<T>::refuse_zero_rows(const std::vector<double>& sizes) const {
         first == sizes.end() ? map.global_rows() : map.first_row() + (first - sizes.begin());
     const std::int64_t least = -ctx_.comm().max(-row);
     if (least < map.global_rows()) {
-        const std::int64_t zero = std::count(sizes.begin(), sizes.end(), 0.0);
-        throw_indefinite(IndefiniteError::Operand::mass,
-                         std::string(to_string(method_)) + ": B is not positive definite: " +
-                             std::to_string(ctx_.comm().sum(zero)) +
-                             " of its rows are zero, the first is row " +
-                             std::to_string(least + 1) + singular_mass_cure);
+        const std::int64_t zero =
+            ctx_.comm().sum(static_cast<std::int64_t>(std::count(sizes.begin(), sizes.end(), 0.0)));
+        const std::string row_number = std::to_string(least + 1) + " (counted from 1)";
+        throw_indefinite(
+            IndefiniteError::Operand::mass,
+            std::string(to_string(method_)) + ": B is not positive definite: " +
+                (zero == 1 ? "its row " + row_number + " is zero"
+                           : std::to_string(zero) + " of its rows are zero, the first is row " +
+                                 row_number) +
+                singular_mass_cure);
     }
 }
 

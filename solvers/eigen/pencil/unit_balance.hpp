@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Units of the unknowns of A x = lambda B x in which the rows of A and B are alike. Private to
-// solvers/eigen.
+// Units of the unknowns of A x = lambda B x in which the rows of A and B have similar norms.
+// Private to solvers/eigen.
 #pragma once
 
 #include <cstdint>
@@ -19,16 +19,16 @@ namespace quiver {
 /// eigenvalues. Random columns, residuals and thresholds that are relative to ||A|| and ||B|| then
 /// see only the rows with the largest entries. In the units x = D y they do not depend on S.
 ///
-/// The norms of rows are estimated by products with random columns, so that any operator will do.
-/// Equilibrating the largest entries of the rows of a semidefinite matrix equilibrates its
-/// diagonal. Source: Ruiz, A scaling algorithm to equilibrate both rows and columns norms in
-/// matrices, RAL-TR-2001-034; Bradley, PhD thesis, Stanford 2010 (without entries).
+/// Products with random columns estimate the norms of rows, so that A and B may be matrix-free.
+/// If a matrix is semidefinite, its diagonal is then equilibrated too. Source: Ruiz, A scaling
+/// algorithm to equilibrate both rows and columns norms in matrices, RAL-TR-2001-034; Bradley, PhD
+/// thesis, Stanford 2010 (matrix-free).
 template <class T>
 class UnitBalance {
   public:
     /// Equilibrates B alone. Throws the errors of checked_product(), and IndefiniteError if a row
-    /// of B is zero. Collective. Cost: a product of B with 8 columns; up to 8 of them if the rows
-    /// of B differ.
+    /// of B is zero. Collective. Cost: a product of B with 8 columns; up to 9 such products if the
+    /// rows of B differ.
     UnitBalance(Context& ctx, const EigenProblem<T>& problem, Method method, std::uint64_t seed);
 
     /// False if the rows of B differ by so little that other units would change nothing.
@@ -40,8 +40,8 @@ class UnitBalance {
     void balance(double theta);
     /// e of this rank's rows.
     const std::vector<int>& exponents() const { return exponents_; }
-    /// True if units with the exponents `before` and the present ones differ by more than a factor
-    /// that all rows share.
+    /// True if the changes e - before of the exponents vary by more than 4 over the rows: a factor
+    /// that all rows share has no effect.
     bool differs_from(const std::vector<int>& before) const;
     /// Products with A so far, counted by column.
     std::int64_t applications() const { return applications_; }

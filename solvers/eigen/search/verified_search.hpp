@@ -126,7 +126,7 @@ class VerifiedSearch {
     /// An estimate of ||A||, and the norm to which the residual of an eigenvalue is relative.
     virtual double norm() const = 0;
     virtual double scale(double /*value*/) const { return norm(); }
-    /// Why fresh residuals may stay above the tolerance; the end of a message.
+    /// A likely cause if fresh residuals stay above the tolerance; the end of a message.
     virtual std::string doubt() const { return "is A Hermitian, with both triangles stored?"; }
     /// Appended to the message of a solve that was stopped.
     virtual std::string standing() const { return ""; }

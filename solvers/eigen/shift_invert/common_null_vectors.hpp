@@ -21,19 +21,20 @@ struct CommonNullVectors {
     /// The largest ||A v|| / ||A|| and ||B v|| / ||B||.
     double a = 0;
     double b = 0;
-    /// As many rows, in which the vectors are linearly independent: positive numbers added to these
-    /// diagonal entries of B leave no common null vector.
+    /// `count` rows, in which the vectors are linearly independent: positive numbers added to these
+    /// diagonal entries of B leave no common null vector in the span of the vectors.
     std::vector<std::int64_t> rows;
 
-    /// What this means and what to do, for an error message; empty if there are none.
+    /// An error message with the cause and the cure; empty if there are no vectors.
     std::string words() const;
 };
 
-/// Searches up to 8 common null vectors by inverse iteration with A / ||A|| + c B / ||B||, which is
-/// singular for a generic number c only if there are any. `make` returns a factorisation for the
-/// pattern of its argument. B is given. A vector counts if ||A v|| / ||A|| and ||B v|| / ||B|| are
-/// at most `rounding` or 1e-11. Throws the errors of the factorisation. Cost: one
-/// factorisation with the pattern of A and B together, 4 solves with 8 columns.
+/// Searches for up to 8 common null vectors of A and B by inverse iteration with A / ||A|| + c B /
+/// ||B||, which is singular for a generic number c only if there are any. The pencil must have a B.
+/// `make` returns a factorisation for the pattern of its argument. A vector counts if ||A v|| /
+/// ||A|| and ||B v|| / ||B|| are at most max(rounding, 1e-11). Throws the errors of the
+/// factorisation. Cost: one factorisation with the pattern of A and B together, 4 solves with 8
+/// columns.
 template <class W>
 CommonNullVectors find_common_null_vectors(
     ShiftedPencil<W>& pencil, double rounding,

@@ -25,7 +25,7 @@ struct MumpsForecast {
 /// rank 0. Collective.
 bool mumps_is_available(const Comm& comm);
 
-/// "MUMPS", and what makes it available on this rank, for a message where it is not.
+/// "MUMPS" with the way to make it available on this rank, for messages where it is missing.
 std::string missing_mumps();
 
 /// A - sigma B = L D L^H by the multifrontal method with threshold pivoting (1 x 1 and 2 x 2), D

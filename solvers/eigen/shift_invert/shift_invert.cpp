@@ -325,19 +325,6 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
             slicer.negate();
             return proven;
         };
-        // Neither end has eigenvalues of the other, unless they are nearly the whole spectrum.
-        const auto both_ends = [&](int low, int high) {
-            if (!slicer.find_smallest(low)) {
-                return false;
-            }
-            if (slicer.cluster_is_cut()) {
-                return largest(high);
-            }
-            slicer.set_aside();
-            const bool proven = largest(high);
-            slicer.take_back();
-            return proven || (!slicer.is_stopped() && largest(high));
-        };
         const int k = options.k;
         if (options.window) {
             const Window window =
@@ -351,9 +338,9 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
             case Which::largest:
                 return largest(k);
             case Which::both_ends:
-                return k < 2 ? largest(k) : both_ends(k / 2, k - k / 2);
+                return (k < 2 || slicer.find_smallest(k / 2)) && largest(k - k / 2);
             case Which::largest_magnitude:
-                return both_ends(k, k);
+                return slicer.find_smallest(k) && largest(k);
             default:
                 return slicer.find_nearest(which_ == Which::target ? to_scaled(options.target) : 0,
                                            k);

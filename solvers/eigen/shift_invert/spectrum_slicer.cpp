@@ -11,7 +11,6 @@
 
 #include "blockvec/number_text.hpp"
 #include "kernels/column_ops.hpp"
-#include "solvers/orth/block_gram_schmidt.hpp"
 #include "solvers/orth/indefinite_error.hpp"
 
 namespace quiver {
@@ -93,33 +92,8 @@ void SpectrumSlicer<W>::negate() {
     for (double& value : values_) {
         value = -value;
     }
-    aside_.low = -std::exchange(aside_.high, -aside_.low);
     estimates_.clear();
     factor_ = {};
-}
-
-template <class W>
-void SpectrumSlicer<W>::set_aside() {
-    aside_.vectors = std::exchange(vectors_, {});
-    for (const double value : values_) {
-        aside_.low = std::min(aside_.low, value);
-        aside_.high = std::max(aside_.high, value);
-    }
-}
-
-template <class W>
-void SpectrumSlicer<W>::take_back() {
-    Aside aside = std::exchange(aside_, {});
-    for (BlockVector<W>& found : vectors_) {
-        aside.vectors.push_back(std::move(found));
-    }
-    vectors_ = std::move(aside.vectors);
-}
-
-template <class W>
-bool SpectrumSlicer<W>::is_aside(double value) const {
-    const double edge = 4 * resolution_;
-    return aside_.low - edge <= value && value <= aside_.high + edge;
 }
 
 template <class W>
@@ -319,7 +293,7 @@ int SpectrumSlicer<W>::accept(InverseLanczos<W>& lanczos, const std::vector<Inve
     for (int j = 0; j < static_cast<int>(pairs.size()); ++j) {
         const InversePair& pair = pairs[static_cast<std::size_t>(j)];
         const double size = std::abs(pair.theta);
-        if (size == 0 || is_aside(factor_.sigma + 1 / pair.theta)) {
+        if (size == 0) {
             continue;
         }
         const bool good = has_converged(pair) &&
@@ -334,13 +308,6 @@ int SpectrumSlicer<W>::accept(InverseLanczos<W>& lanczos, const std::vector<Inve
         return 0;
     }
     BlockVector<W> x = lanczos.vectors(taken);
-    for (const BlockVector<W>& part : aside_.vectors) {
-        OrthOptions options;
-        options.replace_deficient = false;
-        x.set_width(block_gram_schmidt(pencil_.ctx(), pencil_.map(), pencil_.inner(), part.view(),
-                                       {}, x.view(), BlockView<W>{}, options)
-                        .columns);
-    }
     if (x.width() < static_cast<int>(taken.size())) {
         return 0;
     }

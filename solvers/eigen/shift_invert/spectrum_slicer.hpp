@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <map>
 #include <string>
 #include <vector>
@@ -34,8 +33,8 @@ struct SlicerOptions {
     /// In a cluster that no factorisation resolves, a pair has converged if ||A x - lambda B x|| is
     /// this small relative to ||A|| ||x||.
     double cluster_residual = 1e-11;
-    /// Pairs with a larger residual ||A x - lambda B x|| / ((||A|| + |lambda| ||B||) ||x||) are
-    /// left to another shift.
+    /// A pair with a larger residual ||A x - lambda B x|| / ((||A|| + |lambda| ||B||) ||x||) is
+    /// left to a shift closer to it.
     double tolerance = 1e-10;
     /// Eigenvalues closer than this count as equal, even if the factorisations tell them apart.
     double resolution = 0;
@@ -68,12 +67,6 @@ class SpectrumSlicer {
     bool fill_cluster(int total);
     /// Turns to the problem -A x = lambda B x; the pairs found stay.
     void negate();
-    /// Called before negate(), where the other end of the spectrum is wanted next: further searches
-    /// ignore the interval from the least value found to the largest one, and project its vectors
-    /// out of the pairs that they find instead of every step.
-    void set_aside();
-    /// The pairs that were set aside take part again.
-    void take_back();
 
     const std::vector<double>& values() const { return values_; }
     const std::vector<BlockVector<W>>& vectors() const { return vectors_; }
@@ -94,13 +87,6 @@ class SpectrumSlicer {
         int nearest = 0;
     };
 
-    /// The vectors that are set aside, and the interval of their values, empty if there are none.
-    struct Aside {
-        std::vector<BlockVector<W>> vectors;
-        double low = std::numeric_limits<double>::infinity();
-        double high = -std::numeric_limits<double>::infinity();
-    };
-
     /// Factorises near `sigma` and records the count; false if the search must end.
     bool factor_at(double sigma);
     /// Searches with the last factors until the wanted pairs are found, or no further pair is
@@ -111,7 +97,8 @@ class SpectrumSlicer {
     /// cluster that no factorisation resolves; elsewhere 0.
     double cluster_accuracy() const;
     bool has_converged(const InversePair& pair) const;
-    /// The places in `taken` of the pairs that are good enough to be kept.
+    /// The places in `taken` of the pairs with a correct value and a small residual. Appends their
+    /// values to values_, and those with a larger residual to estimates_.
     std::vector<int> keepers(const std::vector<InversePair>& pairs, const std::vector<int>& taken,
                              const RayleighPairs& rayleigh);
     int accept(InverseLanczos<W>& lanczos, const std::vector<InversePair>& pairs, int most);
@@ -127,7 +114,6 @@ class SpectrumSlicer {
     double narrow(double sigma) const;
     bool is_clear(double shift) const;
     bool fail(const std::string& message);
-    bool is_aside(double value) const;
     bool bracket_smallest(int k);
     bool take_cluster(double sigma, std::int64_t missing);
     bool go_on(double residual);
@@ -143,10 +129,8 @@ class SpectrumSlicer {
     /// of its factorisation.
     std::map<double, std::int64_t> below_;
     std::map<double, double> error_;
-    /// The values of the vectors that are set aside, then those of vectors_.
     std::vector<double> values_;
     std::vector<BlockVector<W>> vectors_;
-    Aside aside_;
     /// Ritz values that have not converged.
     std::vector<double> estimates_;
     double resolution_ = 0;
@@ -154,7 +138,7 @@ class SpectrumSlicer {
     double growth_ = 1;
     /// True while the pairs of a cluster are searched that no factorisation resolves.
     bool is_in_cluster_ = false;
-    /// The number of searches whose pairs were left to another shift because of their residuals.
+    /// The number of calls of keepers() that left a pair to another shift because of its residual.
     int rejections_ = 0;
     bool cluster_is_cut_ = false;
     double cluster_shift_ = 0;
