@@ -419,8 +419,8 @@ QUIVER_API quiver_status quiver_tsmm(quiver_context* context, quiver_scalar alph
                                      const quiver_block* x, const quiver_block* c,
                                      quiver_scalar beta, const quiver_block* y);
 
-/// Y = alpha A X + beta Y for any operator A. Y: rows x n, X: rows x n, or cols x n if the matrix has
-/// cols, in the context's place, without overlap. beta = 0 overwrites Y. Errors: SHAPE, OTHER.
+/// Y = alpha A X + beta Y for any operator A. Y: rows x n, X: rows x n, or cols x n if the matrix
+/// has cols, in the context's place, without overlap. beta = 0 overwrites Y. Errors: SHAPE, OTHER.
 QUIVER_API quiver_status quiver_spmm(quiver_context* context, const quiver_operator* a,
                                      quiver_scalar alpha, const quiver_block* x, quiver_scalar beta,
                                      const quiver_block* y);

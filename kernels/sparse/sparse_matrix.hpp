@@ -141,9 +141,9 @@ class SparseMatrix final : public Operator<T> {
     /// checks, arranges and stores arrays of either place whose columns ascend in each row without
     /// duplicates. It copies row_start to the host if rows must be stored apart or windows of more
     /// than 4096 rows must be sorted, and row_start and the columns if a sample shows that tiles
-    /// may be useful, which only a square matrix has. All other arrays pass through host memory. All
-    /// ways give the same matrix. The arrays must not change before the Context's stream has passed
-    /// this call. Throws ShapeError and InputError as rows_from_csr.
+    /// may be useful, which only a square matrix has. All other arrays pass through host memory.
+    /// All ways give the same matrix. The arrays must not change before the Context's stream has
+    /// passed this call. Throws ShapeError and InputError as rows_from_csr.
     template <class Index>
     static SparseMatrix from_csr(Context& ctx, const RowMap& map, Symmetry symmetry,
                                  const CsrArrays<T, Index>& csr, const SparseFormat& format = {});
