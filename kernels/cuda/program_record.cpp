@@ -1,32 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/cuda/program_record.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
-#include <functional>
 #include <map>
-#include <set>
 #include <sstream>
 #include <string_view>
 
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "kernels/cuda/embedded_sources.hpp"
 #include "kernels/cuda/hash.hpp"
 
 namespace quiver::cuda {
 namespace {
 
 constexpr std::string_view magic = "quiver cubin 1";
-
-/// One embedded source: the hash of its text and the sources that it includes.
-struct HashedSource {
-    std::uint64_t own = hash_start;
-    std::vector<std::string> includes;
-};
-
-using HashedSources = std::map<std::string, HashedSource, std::less<>>;
 
 /// The names in lines `#include "name"` and `#include <name>`.
 std::vector<std::string> included_names(const char* text) {
@@ -41,34 +31,24 @@ std::vector<std::string> included_names(const char* text) {
     return names;
 }
 
-HashedSources hash_sources() {
-    HashedSources all;
-    for (const EmbeddedSource& source : embedded_sources()) {
-        all[source.name] = {hash(source.text, hash(source.name)), included_names(source.text)};
-    }
-    return all;
-}
-
-void add_with_includes(const HashedSources& all, const std::string& name,
-                       std::set<std::string>& names) {
-    if (const auto found = all.find(name); found != all.end() && names.insert(name).second) {
-        for (const std::string& included : found->second.includes) {
-            add_with_includes(all, included, names);
+void add_with_includes(std::span<const EmbeddedSource> sources, const std::string& name,
+                       std::map<std::string, const char*>& texts) {
+    const auto found = std::find_if(sources.begin(), sources.end(),
+                                    [&](const auto& source) { return name == source.name; });
+    if (found != sources.end() && texts.emplace(name, found->text).second) {
+        for (const std::string& included : included_names(found->text)) {
+            add_with_includes(sources, included, texts);
         }
     }
 }
 
-/// The hash of a source and of all that it includes, directly or not: a change of one kernel leaves
-/// the records of the others valid.
-std::uint64_t hash_of(const std::string& source) {
-    static const HashedSources all = hash_sources();
-    std::set<std::string> names;
-    add_with_includes(all, source, names);
-    std::uint64_t result = hash_start;
-    for (const std::string& name : names) {
-        result = hash(hex(all.at(name).own), result);
+/// The hash_with_includes() of every embedded source.
+std::map<std::string, std::uint64_t> hash_embedded_sources() {
+    std::map<std::string, std::uint64_t> hashes;
+    for (const EmbeddedSource& source : embedded_sources()) {
+        hashes[source.name] = hash_with_includes(embedded_sources(), source.name);
     }
-    return result;
+    return hashes;
 }
 
 std::string join(const std::vector<std::string>& lines) {
@@ -94,10 +74,22 @@ std::uint64_t checksum(const std::string& key, const std::string& names, const s
 
 }  // namespace
 
+std::uint64_t hash_with_includes(std::span<const EmbeddedSource> sources, const std::string& name) {
+    std::map<std::string, const char*> texts;
+    add_with_includes(sources, name, texts);
+    std::uint64_t result = hash_start;
+    for (const auto& [included, text] : texts) {
+        result = hash(text, hash(included, result));
+    }
+    return result;
+}
+
 std::string key_of(const CompileRequest& request) {
     // The same for all requests of a process.
     static const std::string version = "; NVRTC " + nvrtc_version() + ", sources ";
-    return describe(request) + version + hex(hash_of(request.source));
+    static const std::map<std::string, std::uint64_t> hashes = hash_embedded_sources();
+    const auto found = hashes.find(request.source);
+    return describe(request) + version + hex(found == hashes.end() ? hash_start : found->second);
 }
 
 std::string record_name(const std::string& key) {

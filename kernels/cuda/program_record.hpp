@@ -3,12 +3,19 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 
+#include "kernels/cuda/embedded_sources.hpp"
 #include "kernels/cuda/nvrtc_compile.hpp"
 
 namespace quiver::cuda {
+
+/// A hash of one of `sources` and of all of them that it includes, directly or not. Keys contain
+/// it, so that a change of one kernel leaves the records of the others valid.
+std::uint64_t hash_with_includes(std::span<const EmbeddedSource> sources, const std::string& name);
 
 /// The text that identifies a request with everything its program depends on: equal keys give equal
 /// programs.

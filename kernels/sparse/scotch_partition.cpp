@@ -114,8 +114,8 @@ std::vector<int> partition_graph(const RowPattern& graph, int ranks,
     if (graph.entries() + graph.rows() > most) {
         throw UnsupportedError("the graph of " + std::to_string(graph.rows()) + " rows has " +
                                std::to_string(graph.entries()) +
-                               " edges, more than SCOTCH takes (" + std::to_string(most) +
-                               "); partition by rows");
+                               " neighbours of rows; SCOTCH takes at most " + std::to_string(most) +
+                               " rows and neighbours; partition by rows");
     }
     const Shares shares(ranks, weights);
     std::vector<int> part(static_cast<std::size_t>(graph.rows()), shares.rank.front());

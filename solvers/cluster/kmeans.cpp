@@ -387,6 +387,10 @@ KmeansResult<In> kmeans(Context& ctx, const RowMap& map, BlockView<const In> x,
         const SmallMatrix<double> points = sample_rows(ctx, map, x, sample_size, seed);
         return solver.relative(points, choose_starts(points, options.k, seed));
     };
+    // Two runs often find the same clusters in another order. Their inertias then differ by
+    // rounding errors, which depend on the ranks: the earlier run wins, so that the labels do not.
+    constexpr double equal_inertias =
+        std::max(1e-12, 16.0 * std::numeric_limits<centre_t<In>>::epsilon());
     KmeansResult<In> best;
     int last = 0;
     for (int run = 0; run < runs && !best.interrupted; ++run) {
@@ -394,7 +398,7 @@ KmeansResult<In> kmeans(Context& ctx, const RowMap& map, BlockView<const In> x,
         result.run = run;
         last = run;
         const bool interrupted = result.interrupted;
-        if (run == 0 || result.inertia < best.inertia) {
+        if (run == 0 || result.inertia < (1 - equal_inertias) * best.inertia) {
             best = std::move(result);
         }
         best.interrupted = interrupted;

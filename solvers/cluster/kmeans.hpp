@@ -24,8 +24,9 @@ struct KmeansOptions {
     /// centre moves any more.
     double tol = 1e-4;
     int max_iterations = 300;
-    /// Runs of the iteration from different starts; the result is the run with the least inertia.
-    /// With given starts there is one run.
+    /// Runs of the iteration from different starts; the result is the run with the least inertia,
+    /// the first of those whose inertias differ by rounding errors only. With given starts there is
+    /// one run.
     int runs = 1;
     std::uint64_t seed = 0;
     /// Called after each iteration; if it returns false on any rank, the solve ends on all ranks.

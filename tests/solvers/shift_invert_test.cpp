@@ -751,5 +751,41 @@ TYPED_TEST(ShiftInvertTest, ACallbackOrALimitEndsTheSolve) {
     EXPECT_NE(one.message.find("stopped after 1 factorisation"), std::string::npos) << one.message;
 }
 
+/// Where B is so small that rounding errors of A exceed it, no factorisation counts eigenvalues.
+TEST(ShiftInvert, EigenvectorsWithoutLengthInBAreNotCalledVerified) {
+    Context ctx = test::make_context();
+    constexpr int n = 120;
+    for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+        std::mt19937_64 random(seed);
+        std::vector<double> exact(n);
+        std::vector<double> mass(n);
+        for (int i = 0; i < n; ++i) {
+            const auto at = static_cast<std::size_t>(i);
+            exact[at] = std::uniform_real_distribution<double>(1, 6)(random);
+            mass[at] = std::pow(10.0, -30.0 * i / (n - 1));
+        }
+        const auto diagonal = [&](bool with_values) {
+            return test::matrix_from_rows<double>(ctx, n, [&](std::int64_t row, auto& entries) {
+                const auto at = static_cast<std::size_t>(row);
+                entries.add(row, mass[at] * (with_values ? exact[at] : 1));
+            });
+        };
+        SparseMatrix<double> a = diagonal(true);
+        SparseMatrix<double> b = diagonal(false);
+        EigenOptions options;
+        options.which = Which::target;
+        options.target = 3.42;
+        options.k = 4;
+        EigenProblem<double> problem{a};
+        problem.b = &b;
+        options.method = Method::shift_invert;
+        const auto result = eigensolve(ctx, problem, options);
+        EXPECT_FALSE(result.converged) << seed;
+        EXPECT_EQ(result.multiplicity, Multiplicity::unverified) << seed;
+        // MUMPS counts and finds vectors without length; SparseLdlt decides no count.
+        EXPECT_FALSE(result.message.empty()) << seed;
+    }
+}
+
 }  // namespace
 }  // namespace quiver

@@ -27,7 +27,7 @@ constexpr double usual_sweeps = 2;
 
 FilterStep choose_filter_step(double tolerance, double most_columns,
                               const std::function<double(double step)>& columns) {
-    // Two usual_sweeps reach the tolerance, with a hundredth to spare for the start.
+    // Two sweeps reach the tolerance, with a hundredth to spare for the start.
     const double ripple = std::clamp(0.01 * std::sqrt(tolerance), least_ripple, most_ripple);
     std::vector<FilterStep> choices;
     double least = std::numeric_limits<double>::infinity();

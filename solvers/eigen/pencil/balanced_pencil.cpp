@@ -182,8 +182,9 @@ class BalancedSolve {
             if (error.operand() != IndefiniteError::Operand::mass || !error.collective()) {
                 throw;
             }
-            throw_indefinite(error.operand(),
-                             std::string(error.what()) + " (with rows of B scaled to equal sizes)");
+            throw_indefinite(
+                error.operand(),
+                std::string(error.what()) + " (in units that make the rows of A and B alike)");
         }
     }
     /// One solve in the present units, from the pairs of `before` if there are any.

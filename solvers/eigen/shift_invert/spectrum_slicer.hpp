@@ -72,6 +72,8 @@ class SpectrumSlicer {
     const std::vector<BlockVector<W>>& vectors() const { return vectors_; }
     /// Two eigenvalues closer than this count as equal.
     double resolution() const { return resolution_; }
+    /// The least x^H B x / ||x||^2 of the vectors found; at most 1.
+    double least_length() const { return 1 / growth_; }
     /// True if the wanted set ends in a cluster that no factorisation can resolve.
     bool cluster_is_cut() const { return cluster_is_cut_; }
     bool is_stopped() const { return stopped_; }

@@ -3,12 +3,17 @@
 // kernel that is requested twice is compiled once. Needs no GPU.
 #include "kernels/cuda/kernel_pack.hpp"
 
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <random>
 #include <set>
 #include <sstream>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -96,6 +101,50 @@ TEST_F(KernelPackTest, OtherUsersCanReadIt) {
     const CompileRequest request = fill("float");
     const auto mode = fs::status(write_pack(request, {"image", {"name"}, ""})).permissions();
     EXPECT_EQ(mode & fs::perms::others_read, fs::perms::others_read);
+}
+
+TEST(ProgramRecord, AKeyDependsOnASourceAndWhatItIncludes) {
+    const std::vector<EmbeddedSource> sources = {
+        {"a.cuh", "#pragma once\n#include \"b.cuh\"\nint a;\n"},
+        {"b.cuh", "#include <cstdint>\n#include \"a.cuh\"\nint b;\n"},
+        {"cstdint", "int c;\n"},
+        {"d.cuh", "int d;\n"}};
+    const auto hashes = [&](std::size_t changed) {
+        std::vector<EmbeddedSource> edited = sources;
+        if (changed < edited.size()) {
+            edited[changed].text = "int other;\n";
+        }
+        std::vector<std::uint64_t> result;
+        for (const EmbeddedSource& source : edited) {
+            result.push_back(hash_with_includes(edited, source.name));
+        }
+        return result;
+    };
+    const auto before = hashes(sources.size());
+    EXPECT_NE(before[2], before[3]);
+    const auto inner = hashes(2);
+    EXPECT_NE(inner[0], before[0]);
+    EXPECT_NE(inner[1], before[1]);
+    EXPECT_NE(inner[2], before[2]);
+    EXPECT_EQ(inner[3], before[3]);
+    const auto apart = hashes(3);
+    EXPECT_EQ(std::vector(apart.begin(), apart.end() - 1),
+              std::vector(before.begin(), before.end() - 1));
+    EXPECT_NE(apart[3], before[3]);
+    // In the library, two sources that share their includes have different keys.
+    EXPECT_NE(key_of({"tsmm.cuh", {"f"}, "sm_90"}), key_of({"tsmttsm.cuh", {"f"}, "sm_90"}));
+    for (const EmbeddedSource& source : embedded_sources()) {
+        std::istringstream text(source.text);
+        for (std::string line; std::getline(text, line);) {
+            if (const auto open = line.find('"');
+                line.starts_with("#include") && open < line.size()) {
+                const std::string name = line.substr(open + 1, line.rfind('"') - open - 1);
+                EXPECT_TRUE(std::any_of(embedded_sources().begin(), embedded_sources().end(),
+                                        [&](const auto& other) { return name == other.name; }))
+                    << source.name << " includes " << name;
+            }
+        }
+    }
 }
 
 TEST_F(KernelPackTest, TheQueueCompilesWhatIsRequestedAndOnlyOnce) {
