@@ -110,6 +110,10 @@ std::vector<std::int64_t> RowMap::even_offsets(int ranks, std::int64_t global_ro
     return offsets;
 }
 
+RowMap RowMap::evenly(std::int64_t global_rows) const {
+    return RowMap(rank_, even_offsets(ranks(), global_rows));
+}
+
 RowMap RowMap::by_local_rows(const Comm& comm, std::int64_t local_rows) {
     const std::vector<std::int64_t> counts = comm.gather(local_rows);
     std::vector<std::int64_t> offsets(counts.size() + 1, 0);

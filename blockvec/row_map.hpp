@@ -28,6 +28,9 @@ class RowMap {
     /// rank, the same on all ranks, nonnegative, not all zero. No communication. Throws InputError.
     static RowMap by_rows(const Comm& comm, std::int64_t global_rows,
                           std::span<const double> weights = {});
+    /// Distributes `global_rows` rows as evenly as possible over the ranks of this map. No
+    /// communication. Throws InputError.
+    RowMap evenly(std::int64_t global_rows) const;
     /// The offsets of by_rows() for any number of ranks.
     static std::vector<std::int64_t> even_offsets(int ranks, std::int64_t global_rows,
                                                   std::span<const double> weights = {});
@@ -57,7 +60,7 @@ class RowMap {
     int owner(std::int64_t row) const;
     const std::vector<std::int64_t>& offsets() const { return *offsets_; }
     bool operator==(const RowMap& other) const {
-        return rank_ == other.rank_ && *offsets_ == *other.offsets_;
+        return rank_ == other.rank_ && (offsets_ == other.offsets_ || *offsets_ == *other.offsets_);
     }
 
   private:

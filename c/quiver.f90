@@ -64,6 +64,7 @@ module quiver
         integer(c_int32_t) :: type = QUIVER_D, index_bits = 32, place = QUIVER_HOST, index_base = 1
         integer(c_int64_t) :: rows = 0
         type(c_ptr) :: row_start = c_null_ptr, column = c_null_ptr, value = c_null_ptr
+        integer(c_int64_t) :: cols = 0
     end type
     type, bind(C), public :: quiver_progress
         integer(c_size_t) :: struct_size
@@ -122,8 +123,8 @@ module quiver
     end type
 
     public :: quiver_message, quiver_context_create, quiver_context_free, quiver_context_synchronize
-    public :: quiver_matrix_create, quiver_matrix_replace_values, quiver_operator_create, quiver_preconditioner_create, &
-        quiver_inverse_create, quiver_operator_free
+    public :: quiver_matrix_create, quiver_matrix_replace_values, quiver_adjoint_create, quiver_operator_create, &
+        quiver_preconditioner_create, quiver_inverse_create, quiver_operator_free
     public :: quiver_eigensolve, quiver_eigen_info_of, quiver_eigen_values, quiver_eigen_vectors, quiver_eigen_result_free
     public :: quiver_linear_solve, quiver_linear_info_of, quiver_linear_result_free
     public :: quiver_tsmttsm, quiver_tsmm, quiver_spmm, quiver_qr, quiver_orthonormalise, quiver_copy
@@ -189,6 +190,11 @@ module quiver
             type(c_ptr), value :: context, a, value
             integer(c_int64_t), value :: count
             integer(c_int32_t), value :: type, place
+        end function
+        integer(c_int32_t) function c_adjoint_create(context, a, adjoint) bind(C, name="quiver_adjoint_create")
+            import
+            type(c_ptr), value :: context, a
+            type(c_ptr), intent(out) :: adjoint
         end function
         integer(c_int32_t) function c_operator_create(context, type, rows, function, user, a) &
             bind(C, name="quiver_operator_create")
@@ -452,18 +458,21 @@ contains
     ! ---- Operators ----
 
     ! A sparse matrix from this rank's rows: row i has the entries row_start(i) .. row_start(i + 1) - 1
-    ! of column and value. Integers have 4 or 8 bytes.
-    subroutine quiver_matrix_create(context, row_start, column, value, a, index_base, status)
+    ! of column and value. Integers have 4 or 8 bytes. cols: for a matrix that is not square, the number
+    ! of its columns or, with a communicator, of the rows of X that this rank has.
+    subroutine quiver_matrix_create(context, row_start, column, value, a, index_base, status, cols)
         type(quiver_context), intent(in) :: context
         class(*), intent(in), target :: row_start(:), column(:), value(:)
         type(quiver_operator), intent(out) :: a
         integer(c_int32_t), intent(in), optional :: index_base
         integer(c_int32_t), intent(out), optional :: status
+        integer(c_int64_t), intent(in), optional :: cols
         type(quiver_csr) :: csr
         integer(c_int32_t) :: column_bits
         csr%struct_size = c_sizeof(csr)
         csr%rows = size(row_start, kind=c_int64_t) - 1
         if (present(index_base)) csr%index_base = index_base
+        if (present(cols)) csr%cols = cols
         call look_at_vector(row_start, csr%index_bits, csr%row_start)
         call look_at_vector(column, column_bits, csr%column)
         call look_at_vector(value, csr%type, csr%value)
@@ -484,6 +493,15 @@ contains
         call look_at_vector(value, type, address)
         count = size(value, kind=c_int64_t)
         call finish(c_matrix_replace_values(context%handle, a%handle, type, address, count, QUIVER_HOST), status)
+    end subroutine
+
+    ! A^H of a matrix, as a matrix with memory of its own.
+    subroutine quiver_adjoint_create(context, a, adjoint, status)
+        type(quiver_context), intent(in) :: context
+        type(quiver_operator), intent(in) :: a
+        type(quiver_operator), intent(out) :: adjoint
+        integer(c_int32_t), intent(out), optional :: status
+        call finish(c_adjoint_create(context%handle, a%handle, adjoint%handle), status)
     end subroutine
 
     ! The address of a contiguous vector. `type` becomes its scalar type, or 32 or 64 for integers of so

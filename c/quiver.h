@@ -124,7 +124,7 @@ QUIVER_API quiver_status quiver_context_synchronize(quiver_context* context);
 
 // ---- Operators ----------------------------------------------------------------------------------
 
-/// A square matrix in compressed sparse rows. Row i has the entries row_start[i] to
+/// A matrix in compressed sparse rows. Row i has the entries row_start[i] to
 /// row_start[i + 1] - 1, in any order. A symmetric matrix has both triangles. Entries with equal
 /// row and column are added.
 typedef struct quiver_csr {
@@ -144,6 +144,10 @@ typedef struct quiver_csr {
     const void* row_start;
     const void* column;
     const void* value;
+    /// 0 (on all ranks): the matrix is square. Otherwise its number of columns or, with a
+    /// communicator, the number of rows of X that this rank has; the ranks hold consecutive rows of
+    /// X in rank order. Solvers and preconditioners take square matrices with cols = 0 or rows.
+    int64_t cols;
 } quiver_csr;
 
 /// *a <- a copy of the matrix, in the context's place. Errors: SHAPE, INPUT (decreasing offsets, a
@@ -154,12 +158,19 @@ QUIVER_API quiver_status quiver_matrix_create(quiver_context* context, const qui
 /// Replaces the values of a matrix of quiver_matrix_create(); its rows and columns stay. `value`:
 /// `count` values, one for each entry in the order of csr.value, in `place`. `type` must be that of
 /// the matrix. A symmetric matrix must stay symmetric for the solvers that need one.
-/// Preconditioners and inverses made before keep the former values. With a communicator, all ranks
-/// call this. Errors: SHAPE (another number or type of values, or values on a device for a matrix
-/// on the host), INPUT (no matrix, a value that is not finite); the matrix then keeps its values.
+/// Preconditioners, inverses and adjoints made before keep the former values; the values of an
+/// adjoint have the order of its rows, with ascending columns. With a communicator, all ranks call
+/// this. Errors: SHAPE (another number or type of values, or values on a device for a matrix on the
+/// host), INPUT (no matrix, a value that is not finite); the matrix then keeps its values.
 QUIVER_API quiver_status quiver_matrix_replace_values(quiver_context* context, quiver_operator* a,
                                                       quiver_type type, const void* value,
                                                       int64_t count, quiver_place place);
+
+/// *adjoint <- A^H of a matrix A, as a matrix with memory of its own, in which each entry was sent
+/// to the rank of its column. Products with A^H then cost what products with A cost. Errors: INPUT
+/// (A is no matrix), MEMORY.
+QUIVER_API quiver_status quiver_adjoint_create(quiver_context* context, const quiver_operator* a,
+                                               quiver_operator** adjoint);
 
 /// A function of the caller that computes Y = A X. X and Y are in the context's place and have
 /// equal shape and any width; their ld may exceed cols. On a GPU the function enqueues its work on
@@ -408,8 +419,8 @@ QUIVER_API quiver_status quiver_tsmm(quiver_context* context, quiver_scalar alph
                                      const quiver_block* x, const quiver_block* c,
                                      quiver_scalar beta, const quiver_block* y);
 
-/// Y = alpha A X + beta Y for any operator A. X, Y: rows x n in the context's place, without
-/// overlap. beta = 0 overwrites Y. Errors: SHAPE, OTHER.
+/// Y = alpha A X + beta Y for any operator A. Y: rows x n, X: rows x n, or cols x n if the matrix
+/// has cols, in the context's place, without overlap. beta = 0 overwrites Y. Errors: SHAPE, OTHER.
 QUIVER_API quiver_status quiver_spmm(quiver_context* context, const quiver_operator* a,
                                      quiver_scalar alpha, const quiver_block* x, quiver_scalar beta,
                                      const quiver_block* y);

@@ -28,7 +28,8 @@ void check(const Context& ctx, const RowMap& map, const BlockView<const T>& x,
         shifts <= 1 || shifts == width, operation,
         "the number of shifts is neither one nor the number of columns",
         [&] { return std::to_string(shifts) + " shifts, " + std::to_string(width) + " columns"; });
-    for (const std::size_t size : {options.dot_yy.size(), options.dot_xy.size()}) {
+    for (const std::size_t size :
+         {options.dot_yy.size(), options.dot_xy.size(), options.dot_xx.size()}) {
         require_shape(
             size == 0 || size == width, operation,
             "the number of dots differs from the number of columns",
@@ -58,6 +59,19 @@ void shift_and_scale(Context& ctx, T alpha, std::span<const T> shift, BlockView<
 }  // namespace
 
 template <class T>
+void form_dots(Context& ctx, BlockView<const T> x, BlockView<const T> y,
+               const ApplyOptions<T>& options) {
+    const auto form = [&](BlockView<const T> left, BlockView<const T> right, std::span<T> to) {
+        if (!to.empty()) {
+            dots(ctx, left, right, to);
+        }
+    };
+    form(y, y, options.dot_yy);
+    form(x, y, options.dot_xy);
+    form(x, x, options.dot_xx);
+}
+
+template <class T>
 void Operator<T>::apply_fused(Context& ctx, BlockView<const T> x, BlockView<T> y,
                               const ApplyOptions<T>& options) {
     check(ctx, row_map(), x, y, options);
@@ -75,12 +89,7 @@ void Operator<T>::apply_fused(Context& ctx, BlockView<const T> x, BlockView<T> y
         shift_and_scale(ctx, T(1), options.shift, x, product);
         axpby(ctx, options.alpha, product, options.beta, y);
     }
-    if (!options.dot_yy.empty()) {
-        dots(ctx, y, y, options.dot_yy);
-    }
-    if (!options.dot_xy.empty()) {
-        dots(ctx, x, y, options.dot_xy);
-    }
+    form_dots<T>(ctx, x, y, options);
 }
 
 template <class T>
@@ -89,7 +98,10 @@ void Operator<T>::prepare(Context&, std::span<const int>, bool) {}
 template <class T>
 void Operator<T>::audit(Context&) {}
 
-#define QUIVER_INSTANTIATE(T) template class Operator<T>;
+#define QUIVER_INSTANTIATE(T)                                                 \
+    template void form_dots(Context&, BlockView<const T>, BlockView<const T>, \
+                            const ApplyOptions<T>&);                          \
+    template class Operator<T>;
 QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
 #undef QUIVER_INSTANTIATE
 

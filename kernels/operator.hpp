@@ -22,10 +22,11 @@ struct ApplyOptions {
     /// Empty: no shift; one element: the same shift for all columns; width elements: one per
     /// column.
     std::span<const T> shift = {};
-    /// If not empty (width elements each, host memory): dot_yy[j] = y_j^H y_j and dot_xy[j] = x_j^H
-    /// y_j of the result, summed over all ranks.
+    /// If not empty (width elements each, host memory): dot_yy[j] = y_j^H y_j, dot_xy[j] = x_j^H
+    /// y_j and dot_xx[j] = x_j^H x_j of the result, summed over all ranks.
     std::span<T> dot_yy = {};
     std::span<T> dot_xy = {};
+    std::span<T> dot_xx = {};
     /// The checksums of X and of Y (kernels/block_sums.hpp), or null. An operator that checks its
     /// products uses the known ones instead of forming them, and stores those of X and of the new
     /// Y. Operators without checks ignore them.
@@ -36,6 +37,12 @@ struct ApplyOptions {
     /// that it cannot repair in OperatorFaults::lost.
     bool repeatable = false;
 };
+
+/// Forms the dots that `options` requests by passes over X and Y, and sums them over all ranks.
+/// Collective.
+template <class T>
+void form_dots(Context& ctx, BlockView<const T> x, BlockView<const T> y,
+               const ApplyOptions<T>& options);
 
 /// The silent faults that an operator with checks has found on this rank since its construction.
 struct OperatorFaults {

@@ -38,13 +38,14 @@ void GuardedOperator<T>::apply(Context& ctx, BlockView<const T> x, BlockView<T> 
 template <class T>
 void GuardedOperator<T>::apply_fused(Context& ctx, BlockView<const T> x, BlockView<T> y,
                                      const ApplyOptions<T>& options) {
-    // Operators differ in how they sum y^H y and x^H y over the ranks: in one all-reduce or two. A
+    // Operators differ in how they sum several dots over the ranks: in one all-reduce or more. A
     // rank on which the product fails could not take part in these, so the dots are computed after
     // the product.
-    const bool dots_after = !options.dot_yy.empty() && ctx.comm().size() > 1;
+    const bool dots_after =
+        !(options.dot_yy.empty() && options.dot_xx.empty()) && ctx.comm().size() > 1;
     ApplyOptions<T> product = options;
     if (dots_after) {
-        product.dot_yy = product.dot_xy = {};
+        product.dot_yy = product.dot_xy = product.dot_xx = {};
     }
     bool done = false;
     applications_ += y.cols;
@@ -52,13 +53,10 @@ void GuardedOperator<T>::apply_fused(Context& ctx, BlockView<const T> x, BlockVi
         a_.apply_fused(ctx, x, y, product);
         done = true;
     });
-    if (dots_after) {
-        dots(ctx, y, y, options.dot_yy);
-    }
     // A rank on which the product failed must still call the all-reduce that the others made inside
     // it.
-    if (!options.dot_xy.empty() && (dots_after || !done)) {
-        dots(ctx, x, y, options.dot_xy);
+    if (dots_after || !done) {
+        form_dots<T>(ctx, x, y, options);
     }
 }
 

@@ -16,6 +16,7 @@
 #include "blockvec/scalar.hpp"
 #include "kernels/operator.hpp"
 #include "kernels/sparse/assemble.hpp"
+#include "kernels/sparse/gathered_rows.hpp"
 #include "kernels/sparse/sparse_matrix.hpp"
 #include "solvers/precond/preconditioner.hpp"
 
@@ -69,11 +70,25 @@ struct AnyOperator {
     }
     template <class T>
     static AnyOperator wrap(std::shared_ptr<SharedContext> home, std::shared_ptr<Operator<T>> op) {
+        const std::int64_t rows = op->row_map().global_rows();
+        return wrap<T>(std::move(home), std::move(op), rows);
+    }
+    template <class T>
+    static AnyOperator wrap(std::shared_ptr<SharedContext> home, std::shared_ptr<Operator<T>> op,
+                            std::int64_t rows) {
         AnyOperator any;
         any.dtype = dtype_v<T>;
-        any.rows = op->row_map().global_rows();
+        any.rows = rows;
         any.operation = std::shared_ptr<void>(op, static_cast<void*>(op.get()));
         any.home = std::move(home);
+        return any;
+    }
+    template <class T>
+    static AnyOperator wrap_matrix(std::shared_ptr<SharedContext> home,
+                                   std::shared_ptr<SparseMatrix<T>> matrix) {
+        const std::int64_t rows = matrix->range_map().global_rows();
+        AnyOperator any = wrap<T>(std::move(home), matrix, rows);
+        any.matrix = std::move(matrix);
         return any;
     }
 };
@@ -88,20 +103,35 @@ T scalar_of(std::complex<double> value) {
     }
 }
 
-/// A sparse matrix from this rank's rows. The caller holds the Context's mutex.
+/// A sparse matrix from this rank's rows. `columns`: the rows of X on this rank; none, on all
+/// ranks, for a square matrix. The caller holds the Context's mutex.
 template <class T, class Index>
-AnyOperator matrix_from_csr(const std::shared_ptr<SharedContext>& home,
-                            const CsrArrays<T, Index>& csr) {
+AnyOperator matrix_from_csr(const std::shared_ptr<SharedContext>& home, CsrArrays<T, Index> csr,
+                            std::optional<std::int64_t> columns = std::nullopt) {
     Context& ctx = home->context;
     const RowMap map =
         RowMap::by_local_rows(ctx.comm(), static_cast<std::int64_t>(csr.row_start.size()) - 1);
-    const Symmetry symmetry = is_complex_v<T> ? Symmetry::hermitian : Symmetry::general;
+    if (columns) {
+        csr.column_map = RowMap::by_local_rows(ctx.comm(), *columns);
+    }
+    const bool is_square = !columns || csr.column_map->global_rows() == map.global_rows();
+    // The solvers take complex matrices that are declared Hermitian only.
+    const Symmetry symmetry =
+        is_complex_v<T> && is_square ? Symmetry::hermitian : Symmetry::general;
     auto matrix =
         std::make_shared<SparseMatrix<T>>(SparseMatrix<T>::from_csr(ctx, map, symmetry, csr));
     ctx.synchronize();
-    AnyOperator any = AnyOperator::wrap<T>(home, matrix);
-    any.matrix = matrix;
-    return any;
+    return AnyOperator::wrap_matrix<T>(home, std::move(matrix));
+}
+
+/// A^H of a sparse matrix. The entries are always exchanged, because matrix_from_csr() declares
+/// every complex square matrix Hermitian. The caller holds the Context's mutex.
+template <class T>
+AnyOperator adjoint_of(const AnyOperator& a) {
+    Context& ctx = a.home->context;
+    auto matrix = std::make_shared<SparseMatrix<T>>(ctx, adjoint_rows(ctx, *a.sparse<T>()));
+    ctx.synchronize();
+    return AnyOperator::wrap_matrix<T>(a.home, std::move(matrix));
 }
 
 /// A preconditioner of a sparse matrix by its name; with a shift, the inverse of A - shift B. The

@@ -121,6 +121,9 @@ doors::AnyOperator matrix_of(const std::shared_ptr<doors::SharedContext>& home,
         if (csr.rows < 0) {
             throw ShapeError("csr.rows = " + std::to_string(csr.rows));
         }
+        if (csr.cols < 0) {
+            throw ShapeError("csr.cols = " + std::to_string(csr.cols));
+        }
         const auto base = enumerator<Index>(csr.index_base, 2, "csr.index_base");
         const std::span<const Index> start =
             host_array(ctx, csr.row_start, csr.rows + 1, place, base, start_copy, "row_start");
@@ -141,7 +144,9 @@ doors::AnyOperator matrix_of(const std::shared_ptr<doors::SharedContext>& home,
                   host_array(ctx, csr.value, entries, place, T(0), value_copy, "value"),
                   Place::host};
     });
-    return doors::matrix_from_csr<T, Index>(home, arrays);
+    const bool is_square = ctx.comm().sum(csr.cols) == 0;
+    return doors::matrix_from_csr<T, Index>(
+        home, arrays, is_square ? std::nullopt : std::optional<std::int64_t>(csr.cols));
 }
 
 quiver_operator* make_inverse(quiver_context* context, const quiver_operator* a,
@@ -243,6 +248,19 @@ quiver_status quiver_matrix_replace_values(quiver_context* context, quiver_opera
             any.sparse<T>()->replace_values(
                 ctx, {static_cast<const T*>(value), static_cast<std::size_t>(count)}, of_values);
         });
+    });
+}
+
+quiver_status quiver_adjoint_create(quiver_context* context, const quiver_operator* a,
+                                    quiver_operator** adjoint) {
+    return enter(context, [&](Context&) {
+        require(adjoint, "adjoint") = nullptr;
+        const doors::AnyOperator& matrix = require_operator(context, a, "A");
+        if (matrix.matrix == nullptr) {
+            throw InputError("adjoint: A is no matrix; pass one of quiver_matrix_create()");
+        }
+        *adjoint = new quiver_operator{
+            visit_dtype(matrix.dtype, [&]<class T>() { return doors::adjoint_of<T>(matrix); })};
     });
 }
 

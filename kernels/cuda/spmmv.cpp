@@ -20,7 +20,7 @@ constexpr const char* spmmv_source = "spmmv.cuh";
 
 template <class T>
 bool wants_dots(const SpmmvArgs<T>& args) {
-    return args.dot_yy != nullptr || args.dot_xy != nullptr;
+    return args.dot_yy != nullptr || args.dot_xy != nullptr || args.dot_xx != nullptr;
 }
 
 /// Columns begin .. begin + width - 1 of a product.
@@ -38,6 +38,7 @@ SpmmvArgs<T> columns_of(const SpmmvArgs<T>& args, int begin, int width) {
     part.pieces = moved(args.pieces);
     part.dot_yy = moved(args.dot_yy);
     part.dot_xy = moved(args.dot_xy);
+    part.dot_xx = moved(args.dot_xx);
     return part;
 }
 
@@ -107,7 +108,7 @@ SpmmvEnding ending_of(const SpmmvArgs<T>& args) {
         return SpmmvEnding::summed;
     }
     if (wants_dots(args)) {
-        return SpmmvEnding::dotted;
+        return args.dot_xx != nullptr ? SpmmvEnding::dotted_xx : SpmmvEnding::dotted;
     }
     return args.shifts != nullptr || args.shift != T(0) || args.beta != T(0) ? SpmmvEnding::fused
                                                                              : SpmmvEnding::scaled;
@@ -177,8 +178,8 @@ class PanelKernels {
         const std::int64_t rows = std::max<std::int64_t>(args_.rows, 1);
         Choice own = choice(begin, width, (args_.entries + rows - 1) / rows, args_.tile);
         Specialiser& specialiser = ctx_.service<Specialiser>();
-        if (ending_ == SpmmvEnding::dotted || ending_ == SpmmvEnding::summed ||
-            own.tiling.split > 1 || specialiser.ready(spmmv_source, own.expression)) {
+        if (has_dots(ending_) || ending_ == SpmmvEnding::summed || own.tiling.split > 1 ||
+            specialiser.ready(spmmv_source, own.expression)) {
             return own;
         }
         specialiser.request(spmmv_source, own.expression, true);
@@ -191,7 +192,7 @@ class PanelKernels {
         const SpmmvArgs<T> part = columns_of(args_, begin, width);
         const SpmmvTiling tiling(
             {sizeof(T), width, alignment_of(part, args_.width), args_.chunk, row_entries, tile,
-             args_.halo != nullptr, ending_ == SpmmvEnding::fused, ending_ == SpmmvEnding::dotted,
+             args_.halo != nullptr, ending_ == SpmmvEnding::fused, has_dots(ending_),
              args_.sums != nullptr, args_.apart},
             settings_);
         return {tiling, expression<T>(tiling, args_.column64 != nullptr ? "long" : "int",
@@ -242,13 +243,13 @@ std::size_t workspace_bytes(const Context& ctx, const SpmmvArgs<T>& args) {
         constexpr std::size_t most = 2 * SpmmvSums::kinds + 1;  // of X and Y, and dots
         return columns * most * twofold * sizeof(checksum_t<T>);
     }
-    return wants_dots(args) ? columns * 2 * sizeof(T) : 0;
+    return columns * static_cast<std::size_t>(dots_of_column(ending_of(args))) * sizeof(T);
 }
 
 template <class T>
 void spmmv(Context& ctx, const SpmmvArgs<T>& args, void* workspace, bool beside_others) {
     const SpmmvEnding ending = ending_of(args);
-    const bool dots = ending == SpmmvEnding::dotted;
+    const bool dots = has_dots(ending);
     if (args.sums != nullptr && !args.sums->stored && !holds_sums_of_x(args)) {
         args.sums->x = nullptr;
     }
@@ -256,7 +257,7 @@ void spmmv(Context& ctx, const SpmmvArgs<T>& args, void* workspace, bool beside_
     if (args.rows == 0 && !reduces) {
         return;
     }
-    if (args.own > 1 && static_cast<std::uint64_t>(args.ldx) > 0xffffffffU / sizeof(T)) {
+    if (args.x_rows > 1 && static_cast<std::uint64_t>(args.ldx) > 0xffffffffU / sizeof(T)) {
         throw UnsupportedError("spmmv: rows of X are " + std::to_string(args.ldx) +
                                " elements apart; on a device the stride must be below 4 GiB");
     }
@@ -286,7 +287,7 @@ void spmmv(Context& ctx, const SpmmvArgs<T>& args, void* workspace, bool beside_
             const int size = args.sums != nullptr
                                  ? static_cast<int>(sizeof(checksum_t<T>) / sizeof(double)) *
                                        SpmmvSums::kinds * width
-                                 : 2 * width;
+                                 : dots_of_column(ending) * width;
             const int group =
                 reduction_group(division.blocks / static_cast<unsigned>(tiling.panels),
                                 tiling.ahead ? size : block_threads);  // or one lane per sum

@@ -247,7 +247,15 @@ inline SpmmvSettings spmmv_settings(SpmmvSettings settings, bool dots, bool sums
 }
 
 /// How a row of Y is finished; see src/spmmv.cuh.
-enum class SpmmvEnding : std::uint8_t { scaled, fused, dotted, summed };
+enum class SpmmvEnding : std::uint8_t { scaled, fused, dotted, dotted_xx, summed };
+
+constexpr bool has_dots(SpmmvEnding ending) {
+    return ending == SpmmvEnding::dotted || ending == SpmmvEnding::dotted_xx;
+}
+/// The dots that a kernel forms of each column.
+constexpr int dots_of_column(SpmmvEnding ending) {
+    return ending == SpmmvEnding::dotted_xx ? 3 : has_dots(ending) ? 2 : 0;
+}
 
 /// The name expression of a tiling's kernel. checked: with checks of all indices, see SpmmvArgs.
 /// sums: the SpmmvSummed of an ending `summed`.

@@ -50,7 +50,7 @@ struct Spmmv {
     /// compared after the load for its use; an earlier pass might see another value.
     std::uint64_t columns;
     std::uint64_t stored;
-    /// The dots (Y, Y) and (X, Y) of each part of the rows, 2 x width; null without dots.
+    /// The dots (Y, Y), (X, Y) and (X, X) of each part of the rows, 3 x width; null without dots.
     T* partial;
     /// The sums of each part of the rows, SpmmvSums::x, old and y one after the other; null without
     /// SpmmvSums.
@@ -77,8 +77,8 @@ struct Spmmv {
             std::min(static_cast<std::uint64_t>(args.start[chunk]), stored));
     }
     [[gnu::always_inline]] inline const T* x_row(std::int64_t column) const noexcept {
-        return column < args.own ? args.x + column * args.ldx
-                                 : args.halo + (column - args.own) * args.width;
+        return column < args.x_rows ? args.x + column * args.ldx
+                                    : args.halo + (column - args.x_rows) * args.width;
     }
     /// First slot of the i-th of `chunks` parts with about equal work; the work of a slot is its
     /// entries plus two, for its rows of X and Y.
@@ -104,7 +104,9 @@ struct Spmmv {
     [[gnu::always_inline]] inline void finish_row(std::int64_t i, int j, int width, T* values,
                                                   T* dots) const noexcept {
         T* y = args.y + i * args.ldy + j;
-        const T* x = args.x + i * args.ldx + j;
+        const bool reads_x = shifted || args.dot_xy != nullptr || args.dot_xx != nullptr;
+        // Otherwise X may have fewer rows than Y.
+        const T* x = reads_x ? args.x + i * args.ldx + j : nullptr;
         if (args.shifts != nullptr) {
             for (int v = 0; v < width; ++v) {
                 values[v] -= multiply(args.shifts[j + v], x[v]);
@@ -133,6 +135,11 @@ struct Spmmv {
 #pragma GCC ivdep
             for (int v = 0; v < width; ++v) {
                 dots[args.width + j + v] += multiply(conjugate(x[v]), values[v]);
+            }
+        }
+        if (args.dot_xx != nullptr) {
+            for (int v = 0; v < width; ++v) {
+                dots[2 * args.width + j + v] += T(abs_squared(x[v]));
             }
         }
     }
@@ -348,7 +355,7 @@ struct Spmmv {
     template <bool local, class Index>
     [[gnu::always_inline]] inline T single(Index column) const noexcept {
         const auto i = static_cast<std::int64_t>(column);
-        return local || i < args.own ? args.x[i * args.ldx] : args.halo[i - args.own];
+        return local || i < args.x_rows ? args.x[i * args.ldx] : args.halo[i - args.x_rows];
     }
 
     template <bool checked>
@@ -382,7 +389,7 @@ struct Spmmv {
         const T* const x = args.x;
         const T* const halo = args.halo;
         const std::int64_t ldx = dense ? 1 : args.ldx;
-        const std::int64_t own = args.own;
+        const std::int64_t x_rows = args.x_rows;
         std::int64_t entry = within(start[first]);
         for (std::int64_t slot = first; slot < last; ++slot) {
             T sum(0);
@@ -395,7 +402,7 @@ struct Spmmv {
                 if (checked ? static_cast<std::uint64_t>(i) >= most : i < 0) {
                     break;
                 }
-                sum += value[entry] * (local || i < own ? x[i * ldx] : halo[i - own]);
+                sum += value[entry] * (local || i < x_rows ? x[i * ldx] : halo[i - x_rows]);
             }
             entry = checked ? end : entry;
             store_single<checked>(slot, sum, dots);
@@ -655,7 +662,7 @@ struct Spmmv {
     template <class Isa>
     [[gnu::always_inline]] inline void rows(Chunk part) const noexcept {
         T* dots =
-            partial == nullptr ? nullptr : partial + std::int64_t{2} * part.index * args.width;
+            partial == nullptr ? nullptr : partial + std::int64_t{3} * part.index * args.width;
         const std::int64_t end = first_slot(part.index + 1);
         double* const sums = summed == nullptr
                                  ? nullptr
@@ -736,12 +743,12 @@ void add_sums(const SpmmvArgs<T>& args, const std::vector<double>& parts) {
 template <class T>
 void spmmv(int threads, const SpmmvArgs<T>& args) {
     const auto width = static_cast<std::size_t>(args.width);
-    const bool dots = args.dot_yy != nullptr || args.dot_xy != nullptr;
+    const bool dots = args.dot_yy != nullptr || args.dot_xy != nullptr || args.dot_xx != nullptr;
     const auto entries_of_row =
         static_cast<std::size_t>(args.entries / std::max<std::int64_t>(args.rows, 1));
     const int chunks = chunk_count(threads, args.rows,
                                    2 * sizeof(T) * width + (sizeof(T) + 4) * (entries_of_row + 1));
-    std::vector<T> partial(dots ? static_cast<std::size_t>(chunks) * 2 * width : 0);
+    std::vector<T> partial(dots ? static_cast<std::size_t>(chunks) * 3 * width : 0);
     Spmmv<T> product{args,
                      chunks,
                      std::countr_zero(static_cast<unsigned>(args.chunk)),
@@ -768,18 +775,14 @@ void spmmv(int threads, const SpmmvArgs<T>& args) {
     if (args.sums != nullptr) {
         add_sums(args, summed);
     }
-    for (std::size_t j = 0; dots && j < width; ++j) {
-        T yy(0);
-        T xy(0);
+    T* const results[] = {args.dot_yy, args.dot_xy, args.dot_xx};
+    for (std::size_t i = 0; dots && i < 3 * width; ++i) {
+        T sum(0);
         for (std::size_t chunk = 0; chunk < static_cast<std::size_t>(chunks); ++chunk) {
-            yy += partial[chunk * 2 * width + j];
-            xy += partial[chunk * 2 * width + width + j];
+            sum += partial[chunk * 3 * width + i];
         }
-        if (args.dot_yy != nullptr) {
-            args.dot_yy[j] = yy;
-        }
-        if (args.dot_xy != nullptr) {
-            args.dot_xy[j] = xy;
+        if (results[i / width] != nullptr) {
+            results[i / width][i % width] = sum;
         }
     }
 }

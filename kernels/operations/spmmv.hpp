@@ -75,15 +75,17 @@ struct SpmmvSumsArgs {
 };
 
 /// For every slot s = 0 .. rows - 1, which stands for row i = row_of(s): Y(i,:) = alpha ((A X)(i,:)
-/// - shift X(i,:)) + beta Y(i,:), and partial column dots over these rows. The slots are grouped
-/// into chunks of `chunk`, a power of two: entry k of slot s is at start[s / chunk] + k chunk + s %
-/// chunk, below start[s / chunk + 1]; a column of -1 is padding. chunk = 1 gives compressed rows
-/// without padding. Columns below `own` are rows of X, the others rows of halo (ld = width). The
-/// indices have 32 bits if column64 is null.
+/// - shift X(i,:)) + beta Y(i,:), and partial column dots over these rows. Shifts and dots with X
+/// need x_rows = y_rows. The slots are grouped into chunks of `chunk`, a power of two: entry k of
+/// slot s is at start[s / chunk] + k chunk + s % chunk, below start[s / chunk + 1]; a column of -1
+/// is padding. chunk = 1 gives compressed rows without padding. Columns below x_rows are rows of X,
+/// the others rows of halo (ld = width). The indices have 32 bits if column64 is null.
 ///
-/// On a device, slots may also stand for pieces of rows: row_of(s) = own + p is piece p, whose
+/// On a device, slots may also stand for pieces of rows: row_of(s) = y_rows + p is piece p, whose
 /// plain sum (without alpha, shift, beta, dots and checksums) is stored in row p of `pieces` (ld =
-/// width). A later product with `pieces` as its halo adds the pieces of each row.
+/// width). A later product with `pieces` as its halo adds the pieces of each row. Kernels of a
+/// device read row 0 of X even if no entry refers to it; without rows of X, `x` points to `width`
+/// numbers.
 ///
 /// With `columns` > 0 the leaf checks every element of list, start, full and columns between its
 /// load and its use. Whatever values these have, and whenever they change, the leaf then reads and
@@ -100,21 +102,23 @@ struct SpmmvArgs {
     std::int64_t entries;       // number of entries of all slots, with padding
     std::int64_t stored;        // number of entries in memory; used with `columns`
     int width;
-    std::int64_t own;
-    std::int64_t columns;  // number of valid columns: own, and the rows of halo; 0: not checked
+    std::int64_t x_rows;   // rows of X, and columns of the matrix that belong to this rank
+    std::int64_t y_rows;   // rows of Y
+    std::int64_t columns;  // number of valid columns: x_rows, and the halo; 0: not checked
     const std::int32_t* column32;
     const std::int64_t* column64;
     const T* value;
     T alpha, beta;
     T shift;
     const T* shifts;  // width, in the place of the blocks, or null
-    const T* x;       // own x width
+    const T* x;       // x_rows x width
     std::int64_t ldx;
     const T* halo;
-    T* y;  // own x width
+    T* y;  // y_rows x width
     std::int64_t ldy;
     T* dot_yy;        // width, overwritten, or null
     T* dot_xy;        // width, overwritten, or null
+    T* dot_xx;        // width, overwritten, or null
     SpmmvSums* sums;  // or null; needs `columns` and, on a device, no dots
     T* pieces;        // piece_count x width, or null
     std::int64_t piece_count;
@@ -122,10 +126,10 @@ struct SpmmvArgs {
 
     constexpr std::int64_t row_of(std::int64_t slot) const { return list.row_of(slot); }
     constexpr bool is_row(std::int64_t row) const {
-        return static_cast<std::uint64_t>(row) < static_cast<std::uint64_t>(own);
+        return static_cast<std::uint64_t>(row) < static_cast<std::uint64_t>(y_rows);
     }
     constexpr bool is_row_or_piece(std::int64_t row) const {
-        return static_cast<std::uint64_t>(row) < static_cast<std::uint64_t>(own + piece_count);
+        return static_cast<std::uint64_t>(row) < static_cast<std::uint64_t>(y_rows + piece_count);
     }
     /// The offset to use: with checks, the nearest one within the entries.
     constexpr std::int64_t checked_offset(std::int64_t offset) const {
@@ -137,15 +141,17 @@ struct SpmmvArgs {
     }
 };
 
-/// The cost of the whole product with its `nonzeros` (without padding) and the `own` rows: bytes
-/// nonzeros (sizeof(T) + 4, or 8 with 64-bit indices) + 2 sizeof(T) own width, plus sizeof(T) own
-/// width if beta is not 0; flops 2 nonzeros width (8 for complex).
+/// The cost of the whole product with its `nonzeros` (without padding): bytes nonzeros (sizeof(T) +
+/// 4, or 8 with 64-bit indices) + sizeof(T) (x_rows + y_rows) width, plus sizeof(T) y_rows width if
+/// beta is not 0; flops 2 nonzeros width (8 for complex).
 template <class T>
 constexpr Cost cost(const SpmmvArgs<T>& args, std::int64_t nonzeros) {
     const auto entries = static_cast<double>(nonzeros);
     const double entry = sizeof(T) + (args.column64 != nullptr ? 8.0 : 4.0);
-    const double block = sizeof(T) * static_cast<double>(args.own) * args.width;
-    return {args.own, 0, args.width, entries * entry + block * (args.beta == T(0) ? 2 : 3),
+    const auto reads_and_writes = static_cast<double>(args.beta == T(0) ? 1 : 2);
+    const double rows =
+        static_cast<double>(args.x_rows) + reads_and_writes * static_cast<double>(args.y_rows);
+    return {args.y_rows, 0, args.width, entries * entry + sizeof(T) * rows * args.width,
             flops_per_multiply_add<T> * entries * args.width};
 }
 

@@ -141,6 +141,7 @@ void spmmv(const SpmmvArgs<T>& args) {
     for (int j = 0; j < args.width; ++j) {
         Acc yy(0);
         Acc xy(0);
+        Acc xx(0);
         const Acc shift(args.shifts != nullptr ? args.shifts[j] : args.shift);
         for (std::int64_t s = 0; s < args.rows; ++s) {
             const std::int64_t i = args.row_of(s);
@@ -157,15 +158,17 @@ void spmmv(const SpmmvArgs<T>& args) {
                 if (column < 0) {
                     continue;
                 }
-                const T entry = column < args.own ? args.x[column * args.ldx + j]
-                                                  : args.halo[(column - args.own) * args.width + j];
+                const T entry = column < args.x_rows
+                                    ? args.x[column * args.ldx + j]
+                                    : args.halo[(column - args.x_rows) * args.width + j];
                 sum += product(Acc(args.value[e]), Acc(entry));
             }
-            if (i >= args.own) {
-                args.pieces[(i - args.own) * args.width + j] = static_cast<T>(sum);
+            if (i >= args.y_rows) {
+                args.pieces[(i - args.y_rows) * args.width + j] = static_cast<T>(sum);
                 continue;
             }
-            const Acc x(args.x[i * args.ldx + j]);
+            // Without a shift and dots with X, X may have fewer rows than Y.
+            const Acc x(i < args.x_rows ? args.x[i * args.ldx + j] : T(0));
             if (shift != Acc(0)) {
                 sum -= product(shift, x);
             }
@@ -174,12 +177,16 @@ void spmmv(const SpmmvArgs<T>& args) {
             y = static_cast<T>(product(Acc(args.alpha), sum) + old);
             yy += product(conjugate(Acc(y)), Acc(y));
             xy += product(conjugate(x), Acc(y));
+            xx += product(conjugate(x), x);
         }
         if (args.dot_yy != nullptr) {
             args.dot_yy[j] = static_cast<T>(yy);
         }
         if (args.dot_xy != nullptr) {
             args.dot_xy[j] = static_cast<T>(xy);
+        }
+        if (args.dot_xx != nullptr) {
+            args.dot_xx[j] = static_cast<T>(xx);
         }
     }
 }

@@ -379,11 +379,12 @@ CsrRows<T> place_entries(const Comm& comm, const RowMap& map, std::int64_t globa
 
 template <class T>
 CsrRows<T> rows_from_callback(const Comm& comm, std::int64_t global_rows, Symmetry symmetry,
-                              const RowCallback<T>& make_row, Partition partition, int threads) {
+                              const RowCallback<T>& make_row, Partition partition, int threads,
+                              std::optional<std::int64_t> global_cols) {
     CsrRows<T> rows;
     comm.agree([&] { rows.map = RowMap::by_rows(comm, global_rows, partition.weights); });
     require_row_memory(comm, rows.map);
-    rows.global_cols = global_rows;
+    rows.global_cols = global_cols.value_or(global_rows);
     rows.symmetry = symmetry;
     threads = std::max(threads, 1);
     if (partition.kind == Partition::by_nonzeros && comm.size() > 1) {
@@ -406,10 +407,12 @@ CsrRows<T> rows_from_callback(const Comm& comm, std::int64_t global_rows, Symmet
 template <class T, class Index>
 CsrRows<T> rows_from_csr(const Comm& comm, const RowMap& map, Symmetry symmetry,
                          std::span<const Index> row_start, std::span<const Index> column,
-                         std::span<const T> value, int threads) {
+                         std::span<const T> value, int threads,
+                         const std::optional<RowMap>& column_map) {
     CsrRows<T> rows;
     rows.map = map;
-    rows.global_cols = map.global_rows();
+    rows.global_cols = (column_map ? *column_map : map).global_rows();
+    rows.column_map = column_map;
     rows.symmetry = symmetry;
     comm.agree([&] {
         if (map.ranks() != comm.size() || map.rank() != comm.rank()) {
@@ -459,26 +462,31 @@ CsrRows<T> rows_from_entries(const Comm& comm, std::int64_t global_rows, std::in
 }
 
 template <class T>
-CsrRows<T> rows_from_entries(const Comm& comm, const RowMap& map, std::int64_t global_cols,
+CsrRows<T> rows_from_entries(const Comm& comm, const RowMap& map, const RowMap& column_map,
                              Symmetry symmetry, std::vector<Entry<T>> entries) {
+    const std::int64_t global_cols = column_map.global_rows();
     require_row_memory(comm, map);
     comm.agree([&] { check_entries(entries, map.global_rows(), global_cols); });
     std::vector<std::int64_t> counts = count_rows(comm, map, entries);
-    return place_entries(comm, map, global_cols, symmetry, std::move(entries), std::move(counts));
+    CsrRows<T> rows =
+        place_entries(comm, map, global_cols, symmetry, std::move(entries), std::move(counts));
+    rows.column_map = column_map;
+    return rows;
 }
 
 #define QUIVER_INSTANTIATE(T)                                                                  \
     template CsrRows<T> rows_from_callback(const Comm&, std::int64_t, Symmetry,                \
-                                           const RowCallback<T>&, Partition, int);             \
-    template CsrRows<T> rows_from_csr(const Comm&, const RowMap&, Symmetry,                    \
-                                      std::span<const std::int32_t>,                           \
-                                      std::span<const std::int32_t>, std::span<const T>, int); \
-    template CsrRows<T> rows_from_csr(const Comm&, const RowMap&, Symmetry,                    \
-                                      std::span<const std::int64_t>,                           \
-                                      std::span<const std::int64_t>, std::span<const T>, int); \
+                                           const RowCallback<T>&, Partition, int,              \
+                                           std::optional<std::int64_t>);                       \
+    template CsrRows<T> rows_from_csr(                                                         \
+        const Comm&, const RowMap&, Symmetry, std::span<const std::int32_t>,                   \
+        std::span<const std::int32_t>, std::span<const T>, int, const std::optional<RowMap>&); \
+    template CsrRows<T> rows_from_csr(                                                         \
+        const Comm&, const RowMap&, Symmetry, std::span<const std::int64_t>,                   \
+        std::span<const std::int64_t>, std::span<const T>, int, const std::optional<RowMap>&); \
     template CsrRows<T> rows_from_entries(const Comm&, std::int64_t, std::int64_t, Symmetry,   \
                                           std::vector<Entry<T>>, Partition);                   \
-    template CsrRows<T> rows_from_entries(const Comm&, const RowMap&, std::int64_t, Symmetry,  \
+    template CsrRows<T> rows_from_entries(const Comm&, const RowMap&, const RowMap&, Symmetry, \
                                           std::vector<Entry<T>>);
 QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
 #undef QUIVER_INSTANTIATE

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -36,20 +37,23 @@ struct RowEntries {
 
 /// Builds the rows by calling `make_row(row, entries)` with empty `entries` for every row of this
 /// rank: once, or twice for a partition by nonzeros; from several threads at once if `threads` > 1.
-/// Collective; throws InputError for a column out of range, on all ranks.
+/// global_cols: none for a square matrix. Collective; throws InputError for a column out of range,
+/// on all ranks.
 template <class T>
 CsrRows<T> rows_from_callback(
     const Comm& comm, std::int64_t global_rows, Symmetry symmetry,
     const std::function<void(std::int64_t row, RowEntries<T>& entries)>& make_row,
-    Partition partition = Partition::by_rows, int threads = 1);
+    Partition partition = Partition::by_rows, int threads = 1,
+    std::optional<std::int64_t> global_cols = std::nullopt);
 
 /// Copies a caller's CSR arrays for this rank's rows, with `threads` threads: row_start has
 /// map.local_rows() + 1 entries and may begin with any number. Columns are global and in any order;
-/// duplicates are summed. Collective.
+/// duplicates are summed. column_map: see CsrRows; none: the matrix is square. Collective.
 template <class T, class Index>
 CsrRows<T> rows_from_csr(const Comm& comm, const RowMap& map, Symmetry symmetry,
                          std::span<const Index> row_start, std::span<const Index> column,
-                         std::span<const T> value, int threads = 1);
+                         std::span<const T> value, int threads = 1,
+                         const std::optional<RowMap>& column_map = std::nullopt);
 
 template <class T>
 struct Entry {
@@ -65,9 +69,9 @@ template <class T>
 CsrRows<T> rows_from_entries(const Comm& comm, std::int64_t global_rows, std::int64_t global_cols,
                              Symmetry symmetry, std::vector<Entry<T>> entries,
                              Partition partition = Partition::by_nonzeros);
-/// The same for rows that are distributed by `map`.
+/// The same with given distributions of the rows and of the columns.
 template <class T>
-CsrRows<T> rows_from_entries(const Comm& comm, const RowMap& map, std::int64_t global_cols,
+CsrRows<T> rows_from_entries(const Comm& comm, const RowMap& map, const RowMap& column_map,
                              Symmetry symmetry, std::vector<Entry<T>> entries);
 
 }  // namespace quiver

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/sparse/device_layout.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <limits>
@@ -26,7 +27,7 @@ struct DeviceLayout<Index>::Steps {
     }
     void store_apart(std::int64_t /*longest*/) { layout.complete = false; }
     void arrange_tiles() {
-        if (layout.complete) {
+        if (layout.complete && layout.columns_ == layout.rows_.rows) {
             layout.arrange_tiles(ctx, choice);
         }
     }
@@ -34,11 +35,13 @@ struct DeviceLayout<Index>::Steps {
 
 template <class Index>
 DeviceLayout<Index>::DeviceLayout(Context& ctx, const FormatChoice& choice,
-                                  const cuda::RowsOnDevice<Index>& rows, const RowCounts& counts)
+                                  const cuda::RowsOnDevice<Index>& rows, std::int64_t columns,
+                                  const RowCounts& counts)
     : complete(counts.entries > 0 && counts.longest <= cuda::longest_sorted_row),
       format(choice.wish),
-      wide(rows.rows > std::numeric_limits<std::int32_t>::max()),
+      wide(std::max(rows.rows, columns) > std::numeric_limits<std::int32_t>::max()),
       rows_(rows),
+      columns_(columns),
       counts_(counts) {
     if (!complete) {
         return;

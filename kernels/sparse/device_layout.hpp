@@ -13,14 +13,15 @@
 namespace quiver {
 
 /// The storage of all rows of a matrix on one rank, as SparseLayout chooses it for the same rows.
+/// Only square matrices get tiles, which follow the diagonal.
 /// The columns of a few sampled rows are copied to the host; if they show that tiles may be useful,
 /// all row offsets and columns are. Otherwise these stay on the device.
 template <class Index>
 class DeviceLayout {
   public:
-    /// The columns of `rows` must be in 0 .. rows - 1.
+    /// The columns of `rows` must be in 0 .. columns - 1.
     DeviceLayout(Context& ctx, const FormatChoice& choice, const cuda::RowsOnDevice<Index>& rows,
-                 const RowCounts& counts);
+                 std::int64_t columns, const RowCounts& counts);
 
     /// False if there are no entries, if rows must be stored apart, or if windows or rows are too
     /// long to be sorted. The other members then have no meaning, and SparseLayout must choose.
@@ -40,6 +41,7 @@ class DeviceLayout {
     void find_runs(Context& ctx);
 
     cuda::RowsOnDevice<Index> rows_;
+    std::int64_t columns_;
     RowCounts counts_;
     Buffer row_;  // the row of each slot; empty: slot s is row s
 };

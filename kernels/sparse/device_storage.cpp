@@ -21,15 +21,15 @@ namespace {
 
 using Kind = SparseLayout::Kind;
 
-/// The columns and values of the sums of pieces.
+/// The columns and values of the sums of pieces, which follow the `own` columns of X.
 template <class T, class To>
 void store_sums(Context& ctx, const MatrixStorage& storage, const SparseLayout::Part& p,
-                std::int64_t rows) {
+                std::int64_t own) {
     std::vector<To> columns;
     for (std::int64_t s = p.first_range; s < p.first_range + p.rows; ++s) {
         const SparseLayout::Range of = storage.apart.range[static_cast<std::size_t>(s)];
         for (std::int64_t piece = of.first; piece < of.first + of.count; ++piece) {
-            columns.push_back(static_cast<To>(rows + piece));
+            columns.push_back(static_cast<To>(own + piece));
         }
     }
     const std::vector<T> ones(columns.size(), T(1));
@@ -43,18 +43,12 @@ void store_sums(Context& ctx, const MatrixStorage& storage, const SparseLayout::
     ctx.synchronize();
 }
 
-/// Stores the entries of all parts; only their values if csr.column is null.
+/// Stores the entries of all parts without the sums; only their values if csr.column is null.
 template <class T, class Index, class To>
 void store_parts(Context& ctx, const MatrixStorage& storage, const CsrOnDevice<T, Index>& csr,
                  To /*width*/) {
     for (const SparseLayout::Part& p : storage.part) {
-        if (p.rows == 0) {
-            continue;
-        }
-        if (p.kind == Kind::sums) {
-            if (csr.column != nullptr) {
-                store_sums<T, To>(ctx, storage, p, csr.rows);
-            }
+        if (p.rows == 0 || p.kind == Kind::sums) {
             continue;
         }
         Buffer first;
@@ -74,13 +68,19 @@ void store_parts(Context& ctx, const MatrixStorage& storage, const CsrOnDevice<T
 }
 
 template <class T, class Index>
-void store_all(Context& ctx, MatrixStorage& storage, const CsrOnDevice<T, Index>& csr) {
+void store_all(Context& ctx, MatrixStorage& storage, const CsrOnDevice<T, Index>& csr,
+               std::int64_t columns) {
     const auto entries = [&]<class To>(To width) {
         // The kernels read entry 0 in place of entries that do not exist.
         const auto count = static_cast<std::size_t>(std::max<std::int64_t>(storage.stored, 1));
         storage.column = ctx.allocate(MemoryKind::device, count * sizeof(To), "column indices");
         storage.value = ctx.allocate(MemoryKind::device, count * sizeof(T), "matrix entries");
         store_parts(ctx, storage, csr, width);
+        for (const SparseLayout::Part& p : storage.part) {
+            if (p.kind == Kind::sums) {
+                store_sums<T, To>(ctx, storage, p, columns);
+            }
+        }
     };
     storage.wide ? entries(std::int64_t{}) : entries(std::int32_t{});
 }
@@ -88,7 +88,7 @@ void store_all(Context& ctx, MatrixStorage& storage, const CsrOnDevice<T, Index>
 /// The layout of rows that DeviceLayout cannot arrange.
 template <class T, class Index>
 void arrange_on_host(Context& ctx, MatrixStorage& storage, const CsrOnDevice<T, Index>& csr,
-                     const FormatChoice& choice, std::int64_t entries) {
+                     std::int64_t columns, const FormatChoice& choice, std::int64_t entries) {
     std::vector<std::int64_t> row_start = in_host_memory<std::int64_t>(
         ctx, Place::device,
         std::span<const Index>(csr.row_start, static_cast<std::size_t>(csr.rows) + 1));
@@ -96,23 +96,26 @@ void arrange_on_host(Context& ctx, MatrixStorage& storage, const CsrOnDevice<T, 
     for (std::int64_t& offset : row_start) {
         offset -= first;
     }
-    std::vector<Index> columns;
-    const auto columns_on_host = [&] {
-        columns = in_host_memory<Index>(
+    std::vector<Index> column;
+    const SparseLayout::Columns columns_on_host = [&] {
+        column = in_host_memory<Index>(
             ctx, Place::device,
             std::span<const Index>(csr.column, static_cast<std::size_t>(entries)));
-        return EntryColumns(std::span<const Index>(columns));
+        return EntryColumns(std::span<const Index>(column));
     };
-    const SparseLayout layout(choice, row_start, {}, csr.rows, columns_on_host);
-    storage.arrange(ctx, layout, csr.rows + layout.count.pieces);
+    const bool is_square = columns == csr.rows;
+    const SparseLayout layout(choice, row_start, {}, csr.rows,
+                              is_square ? columns_on_host : SparseLayout::Columns());
+    storage.arrange(ctx, layout, std::max(csr.rows, columns) + layout.count.pieces);
 }
 
 template <class T, class Index>
 MatrixStorage storage_on_device(Context& ctx, const CsrOnDevice<T, Index>& csr,
-                                const RowCounts& counts, const SparseFormat& wish) {
+                                std::int64_t columns, const RowCounts& counts,
+                                const SparseFormat& wish) {
     MatrixStorage storage;
     const FormatChoice choice{wish, Place::device, sizeof(T), is_complex_v<T>, ctx.threads()};
-    DeviceLayout<Index> layout(ctx, choice, {csr.rows, csr.row_start, csr.column}, counts);
+    DeviceLayout<Index> layout(ctx, choice, {csr.rows, csr.row_start, csr.column}, columns, counts);
     if (layout.complete) {
         storage.format = layout.format;
         storage.part = std::move(layout.part);
@@ -121,9 +124,9 @@ MatrixStorage storage_on_device(Context& ctx, const CsrOnDevice<T, Index>& csr,
         storage.start = std::move(layout.start);
         storage.list = std::move(layout.list);
     } else {
-        arrange_on_host(ctx, storage, csr, choice, counts.entries);
+        arrange_on_host(ctx, storage, csr, columns, choice, counts.entries);
     }
-    store_all(ctx, storage, csr);
+    store_all(ctx, storage, csr, columns);
     return storage;
 }
 
@@ -137,20 +140,21 @@ Buffer copy_of(Context& ctx, std::span<const From> from) {
 /// The storage of valid sizes; see store_on_device().
 template <class T, class Index>
 std::optional<MatrixStorage> store_here(Context& ctx, const CsrOnDevice<T, Index>& csr,
-                                        std::int64_t entries, const SparseFormat& wish,
-                                        bool sorted) {
+                                        std::int64_t columns, std::int64_t entries,
+                                        const SparseFormat& wish, bool sorted) {
     const CsrFacts facts = cuda::csr_facts<Index>(ctx, {csr.rows, csr.row_start, csr.column});
     if (facts.descending != 0 || facts.last - facts.first != entries ||
-        (!sorted && !cuda::csr_fits(ctx, csr, csr.rows))) {
+        (!sorted && !cuda::csr_fits(ctx, csr, columns))) {
         return std::nullopt;
     }
-    return storage_on_device(ctx, csr,
+    return storage_on_device(ctx, csr, columns,
                              {csr.rows, entries, static_cast<std::int64_t>(facts.longest)}, wish);
 }
 
 template <class T, class To, class Index>
 std::optional<MatrixStorage> store_copy(Context& ctx, const CsrArrays<T, Index>& csr,
-                                        const SparseFormat& wish, bool sorted) {
+                                        std::int64_t columns, const SparseFormat& wish,
+                                        bool sorted) {
     // The copy and the storage, with some padding.
     const double bytes =
         2.2 * static_cast<double>(csr.column.size()) * (sizeof(T) + sizeof(To)) +
@@ -166,7 +170,7 @@ std::optional<MatrixStorage> store_copy(Context& ctx, const CsrArrays<T, Index>&
             ctx,
             CsrOnDevice<T, To>{std::ssize(csr.row_start) - 1, row_start.as<const To>(),
                                column.as<const To>(), value.as<const T>()},
-            std::ssize(csr.column), wish, sorted);
+            columns, std::ssize(csr.column), wish, sorted);
     } catch (const MemoryError&) {
         return std::nullopt;  // without a copy there may be memory enough
     }
@@ -176,8 +180,8 @@ std::optional<MatrixStorage> store_copy(Context& ctx, const CsrArrays<T, Index>&
 
 template <class T, class Index>
 std::optional<MatrixStorage> store_on_device(Context& ctx, const CsrArrays<T, Index>& csr,
-                                             std::int64_t rows, const SparseFormat& wish,
-                                             bool sorted) {
+                                             std::int64_t rows, std::int64_t columns,
+                                             const SparseFormat& wish, bool sorted) {
     if (std::ssize(csr.row_start) != rows + 1 || csr.column.size() != csr.value.size() ||
         csr.column.empty()) {
         return std::nullopt;
@@ -187,15 +191,15 @@ std::optional<MatrixStorage> store_on_device(Context& ctx, const CsrArrays<T, In
         return store_here(
             ctx,
             CsrOnDevice<T, Index>{rows, csr.row_start.data(), csr.column.data(), csr.value.data()},
-            std::ssize(csr.column), wish, sorted);
+            columns, std::ssize(csr.column), wish, sorted);
     }
     // 32 bits suffice if the first and the last numbers fit and the columns are in range, which
     // only a caller that sorted them knows.
     constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
-    if (sorted && rows <= most && csr.row_start.back() <= most) {
-        return store_copy<T, std::int32_t>(ctx, csr, wish, sorted);
+    if (sorted && std::max(rows, columns) <= most && csr.row_start.back() <= most) {
+        return store_copy<T, std::int32_t>(ctx, csr, columns, wish, sorted);
     }
-    return store_copy<T, Index>(ctx, csr, wish, sorted);
+    return store_copy<T, Index>(ctx, csr, columns, wish, sorted);
 }
 
 template <class T>
@@ -229,9 +233,10 @@ void replace_on_device(Context& ctx, const MatrixStorage& storage, std::int64_t 
     storage.wide ? replace(std::int64_t{}) : replace(std::int32_t{});
 }
 
-#define QUIVER_INSTANTIATE_FROM(T, Index)                  \
-    template std::optional<MatrixStorage> store_on_device( \
-        Context&, const CsrArrays<T, Index>&, std::int64_t, const SparseFormat&, bool);
+#define QUIVER_INSTANTIATE_FROM(T, Index)                                                       \
+    template std::optional<MatrixStorage> store_on_device(Context&, const CsrArrays<T, Index>&, \
+                                                          std::int64_t, std::int64_t,           \
+                                                          const SparseFormat&, bool);
 #define QUIVER_INSTANTIATE(T)                                                                   \
     template void replace_on_device(Context&, const MatrixStorage&, std::int64_t, std::int64_t, \
                                     const T*);                                                  \

@@ -12,14 +12,15 @@
 
 namespace quiver {
 
-/// The storage of all rows of a matrix of one rank, from arrays in either place; arrays of the host
-/// are copied to the device first. Returns no value if the arrays are invalid, have no entries, or
-/// have unsorted columns or duplicates, or if a copy of host arrays does not fit the device memory.
-/// `sorted`: the caller knows that the columns are in range and ascend in each row.
+/// The storage of all `rows` rows of a matrix of one rank with `columns` columns, from arrays in
+/// either place; arrays of the host are copied to the device first. Returns no value if the arrays
+/// are invalid, have no entries, or have unsorted columns or duplicates, or if a copy of host
+/// arrays does not fit the device memory. `sorted`: the caller knows that the columns are in range
+/// and ascend in each row.
 template <class T, class Index>
 std::optional<MatrixStorage> store_on_device(Context& ctx, const CsrArrays<T, Index>& csr,
-                                             std::int64_t rows, const SparseFormat& wish,
-                                             bool sorted = false);
+                                             std::int64_t rows, std::int64_t columns,
+                                             const SparseFormat& wish, bool sorted = false);
 
 /// See MatrixStorage::replace_values().
 template <class T>

@@ -25,7 +25,7 @@ namespace {
 template <class T>
 SmallMatrix<T> received_rows(Context& ctx, SparseMatrix<T>& a, BlockView<const T> x) {
     BlockVector<T> y;
-    ctx.comm().agree([&] { y = BlockVector<T>(ctx, a.row_map(), x.cols); });
+    ctx.comm().agree([&] { y = BlockVector<T>(ctx, a.range_map(), x.cols); });
     a.apply(ctx, x, y.view());
     SmallMatrix<T> received(static_cast<int>(a.halo_size()), x.cols);
     if (received.rows() > 0) {
@@ -40,7 +40,7 @@ SmallMatrix<T> received_rows(Context& ctx, SparseMatrix<T>& a, BlockView<const T
 template <class T>
 std::vector<std::int64_t> halo_columns(Context& ctx, SparseMatrix<T>& a) {
     constexpr std::int64_t base = 1 << 20;
-    const RowMap& map = a.row_map();
+    const RowMap& map = a.domain_map();
     BlockVector<T> x;
     ctx.comm().agree([&] {
         x = BlockVector<T>(ctx, map, 2);
@@ -136,7 +136,27 @@ CsrRows<T> scaled_rows(Context& ctx, SparseMatrix<T>& a, BlockView<const T> s) {
     return rows;
 }
 
+template <class T>
+CsrRows<T> adjoint_rows(Context& ctx, SparseMatrix<T>& a) {
+    const RowMap& range = a.range_map();
+    const RowMap& domain = a.domain_map();
+    const std::int64_t own = domain.local_rows();
+    const std::vector<std::int64_t> halo = halo_columns(ctx, a);
+    std::vector<Entry<T>> entries;
+    ctx.comm().agree([&] {
+        entries.reserve(static_cast<std::size_t>(a.local_nonzeros()));
+        a.for_each_entry(ctx, [&](std::size_t row, std::int64_t column, T value) {
+            entries.push_back({column < own ? domain.first_row() + column
+                                            : halo[static_cast<std::size_t>(column - own)],
+                               range.first_row() + static_cast<std::int64_t>(row),
+                               conjugate(value)});
+        });
+    });
+    return rows_from_entries<T>(ctx.comm(), domain, range, a.symmetry(), std::move(entries));
+}
+
 #define QUIVER_INSTANTIATE(T)                                       \
+    template CsrRows<T> adjoint_rows(Context&, SparseMatrix<T>&);   \
     template CsrRows<T> rows_on_rank_0(Context&, SparseMatrix<T>&); \
     template CsrRows<T> scaled_rows(Context&, SparseMatrix<T>&, BlockView<const T>);
 QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)

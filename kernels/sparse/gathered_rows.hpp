@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The rows of a distributed matrix, read back: all on one rank, or scaled on their ranks. Private
-// to the project.
+// The rows of a distributed matrix, read back: all on one rank, scaled on their ranks, or as the
+// rows of the adjoint. Private to the project.
 #pragma once
 
 #include "blockvec/context.hpp"
@@ -19,5 +19,10 @@ CsrRows<T> rows_on_rank_0(Context& ctx, SparseMatrix<T>& a);
 /// entries.
 template <class T>
 CsrRows<T> scaled_rows(Context& ctx, SparseMatrix<T>& a, BlockView<const T> s);
+
+/// This rank's rows of A^H with global columns: those of a.domain_map(). Collective. Cost: one
+/// product with two columns, one pass over the entries, and one exchange of the entries.
+template <class T>
+CsrRows<T> adjoint_rows(Context& ctx, SparseMatrix<T>& a);
 
 }  // namespace quiver

@@ -61,14 +61,14 @@ void replace_on_host(Context& ctx, const MatrixStorage& storage, std::int64_t ro
 
 }  // namespace
 
-void MatrixStorage::arrange(Context& ctx, const SparseLayout& layout, std::int64_t columns) {
+void MatrixStorage::arrange(Context& ctx, const SparseLayout& layout, std::int64_t indices) {
     format = layout.format;
     part = layout.part;
     apart = layout.apart;
     count = layout.count;
     stored = layout.stored();
     matrix_entries = layout.matrix_entries();
-    wide = columns > std::numeric_limits<std::int32_t>::max();
+    wide = indices > std::numeric_limits<std::int32_t>::max();
     start =
         make_array<std::int64_t>(ctx, static_cast<std::int64_t>(layout.start.size()),
                                  "chunk offsets", [&](std::size_t i) { return layout.start[i]; });

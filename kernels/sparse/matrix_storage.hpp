@@ -28,9 +28,9 @@ struct MatrixStorage {
     Buffer column;
     Buffer value;
 
-    /// Sets everything but the entries, from a layout. `columns`: an upper bound of the column
-    /// indices: own rows, then rows of other ranks or pieces of long rows.
-    void arrange(Context& ctx, const SparseLayout& layout, std::int64_t columns);
+    /// Sets everything but the entries, from a layout. `indices`: an upper bound of the numbers of
+    /// rows and columns, with rows of other ranks or pieces of long rows.
+    void arrange(Context& ctx, const SparseLayout& layout, std::int64_t indices);
     /// The rows of a part's slots.
     SpmmvRowList list_of(const SparseLayout::Part& p) const;
     /// Stores `new_value`: `nonzeros` values in the Context's place, row by row. `rows` and

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <span>
+#include <utility>
 
 #include "blockvec/context.hpp"
 #include "blockvec/overhead.hpp"
@@ -26,7 +27,8 @@ class ProductArrays {
           parts_(parts),
           options_(options),
           shifts_(options.shift.size() > 1 ? width_ : 0),
-          dots_((options.dot_yy.empty() ? 0 : 1) + (options.dot_xy.empty() ? 0 : 1)),
+          dots_((options.dot_yy.empty() ? 0 : 1) + (options.dot_xy.empty() ? 0 : 1) +
+                (options.dot_xx.empty() ? 0 : 1)),
           memory_(ctx.memory(), memory_kind(ctx.place()),
                   (shifts_ + parts * dots_ * width_) * sizeof(T)) {
         if (ctx.place() == Place::device) {
@@ -49,13 +51,12 @@ class ProductArrays {
     /// Sets where the leaf stores its dots of part number `rows`.
     void set_dots(SpmmvArgs<T>& args, std::size_t rows) const {
         T* next = part(rows);
-        if (!options_.dot_yy.empty()) {
-            args.dot_yy = next;
-            next += width_;
-        }
-        if (!options_.dot_xy.empty()) {
-            args.dot_xy = next;
-        }
+        const auto place = [&](std::span<T> wanted) {
+            return wanted.empty() ? nullptr : std::exchange(next, next + width_);
+        };
+        args.dot_yy = place(options_.dot_yy);
+        args.dot_xy = place(options_.dot_xy);
+        args.dot_xx = place(options_.dot_xx);
     }
     /// Adds the parts and reduces over the ranks into the caller's arrays.
     void reduce() const {
@@ -96,12 +97,9 @@ class ProductArrays {
             const OverheadCounts::Pause pause(ctx_, Overhead::all_reduce, bytes);
             ctx_.comm().sum(std::span<T>(sums, count));
         }
-        if (!options_.dot_yy.empty()) {
-            std::copy_n(sums, width_, options_.dot_yy.begin());
-            sums += width_;
-        }
-        if (!options_.dot_xy.empty()) {
-            std::copy_n(sums, width_, options_.dot_xy.begin());
+        for (const std::span<T> to : {options_.dot_yy, options_.dot_xy, options_.dot_xx}) {
+            std::copy_n(sums, to.size(), to.begin());
+            sums += to.size();
         }
     }
 

@@ -175,8 +175,9 @@ void require_same_rows(const RowMap& map, const CsrRows<T>& a) {
         throw ShapeError("reordering: a matrix of " + std::to_string(a.map.global_rows()) + " x " +
                          std::to_string(a.global_cols) + " is not square");
     }
-    if (!(a.map == map)) {
-        throw ShapeError("reordering: the rows of the matrix are distributed in another way");
+    if (!(a.map == map && a.domain_map() == map)) {
+        throw ShapeError(std::string("reordering: the ") + (a.map == map ? "columns" : "rows") +
+                         " of the matrix are distributed in another way");
     }
 }
 
@@ -323,7 +324,7 @@ CsrRows<T> Reordering::permute(const Comm& comm, CsrRows<T> a) const {
     });
     const Symmetry symmetry = a.symmetry;
     a = {};
-    return rows_from_entries<T>(comm, solver_, solver_.global_rows(), symmetry, std::move(entries));
+    return rows_from_entries<T>(comm, solver_, solver_, symmetry, std::move(entries));
 }
 
 template <class T>

@@ -99,8 +99,8 @@ class Reordering {
     const ReorderingFacts& facts() const { return facts_; }
 
     /// P A P^T, distributed by solver_map(); A is distributed by user_map(). Collective. Throws
-    /// ShapeError on all ranks if A is not square or has another row map. Memory besides the
-    /// result: about 16 + sizeof(T) bytes per nonzero.
+    /// ShapeError on all ranks if A is not square or if its rows or columns are distributed in
+    /// another way. Memory besides the result: about 16 + sizeof(T) bytes per nonzero.
     template <class T>
     CsrRows<T> permute(const Comm& comm, CsrRows<T> a) const;
     /// Y = P X: X has the rows of user_map(), Y those of solver_map(); both in any place, no
@@ -156,10 +156,10 @@ class Reordering {
 /// partition reduces `most` to at most 70%. Otherwise, and if SCOTCH is missing or the graph
 /// does not fit the memory of rank 0, the partition is that of `rows`.
 ///
-/// Collective. Throws on all ranks: ShapeError if A is not square or B is distributed in another
-/// way; UnsupportedError if `graph` is requested without SCOTCH, or if the graph is too large for
-/// SCOTCH's integers (usually 32 bits; each edge counts twice); MemoryError. Memory of rank 0:
-/// about 100 bytes per nonzero of the whole matrix.
+/// Collective. Throws on all ranks: ShapeError if A is not square, or if B or the columns of A are
+/// distributed in another way; UnsupportedError if `graph` is requested without SCOTCH, or if the
+/// graph is too large for SCOTCH's integers (usually 32 bits; each edge counts twice); MemoryError.
+/// Memory of rank 0: about 100 bytes per nonzero of the whole matrix.
 template <class T>
 Reordering plan_reordering(const Comm& comm, const CsrRows<T>& a,
                            const ReorderingOptions& options = {}, const CsrRows<T>* b = nullptr);

@@ -17,8 +17,9 @@ namespace {
 template <class T, class Use>
 void visit_remote(const CsrRows<T>& rows, const RowSplit& split, std::int64_t first_slot,
                   std::int64_t slots, Use&& use) {
-    const std::int64_t first = rows.map.first_row();
-    const std::int64_t last = first + rows.map.local_rows();
+    const RowMap map = rows.domain_map();
+    const std::int64_t first = map.first_row();
+    const std::int64_t last = first + map.local_rows();
     for (std::int64_t s = first_slot; s < first_slot + slots; ++s) {
         const auto row = static_cast<std::size_t>(split.order[static_cast<std::size_t>(s)]);
         for (auto k = static_cast<std::size_t>(rows.row_start[row]);
@@ -73,11 +74,13 @@ template <class T>
 RowSplit split_rows(const CsrRows<T>& rows, bool in_stages, int threads) {
     RowSplit split;
     const std::int64_t own = rows.map.local_rows();
-    if (own == rows.map.global_rows()) {
+    const RowMap columns = rows.domain_map();
+    if (columns.local_rows() == columns.global_rows()) {
         split.interior = own;
         return split;
     }
-    const std::int64_t first = rows.map.first_row();
+    const std::int64_t first = columns.first_row();
+    const std::int64_t last = first + columns.local_rows();
     std::vector<char> inside(static_cast<std::size_t>(own));
     std::int64_t interior = 0;
 #pragma omp parallel for num_threads(threads) schedule(static) reduction(+ : interior)
@@ -85,7 +88,7 @@ RowSplit split_rows(const CsrRows<T>& rows, bool in_stages, int threads) {
         const auto at = static_cast<std::size_t>(i);
         const bool all = std::all_of(
             rows.column.begin() + rows.row_start[at], rows.column.begin() + rows.row_start[at + 1],
-            [&](std::int64_t column) { return column >= first && column < first + own; });
+            [&](std::int64_t column) { return column >= first && column < last; });
         inside[at] = all ? 1 : 0;
         interior += all ? 1 : 0;
     }
@@ -121,10 +124,11 @@ NeededRows needed_rows(const CsrRows<T>& rows, const RowSplit& split) {
         needed.rows = needed.ascending;
         return needed;
     }
+    const RowMap columns = rows.domain_map();
     // The next free position of each rank.
-    std::vector<std::int64_t> next(static_cast<std::size_t>(rows.map.ranks()));
+    std::vector<std::int64_t> next(static_cast<std::size_t>(columns.ranks()));
     for (std::size_t i = count; i-- > 0;) {
-        next[static_cast<std::size_t>(rows.map.owner(needed.ascending[i]))] =
+        next[static_cast<std::size_t>(columns.owner(needed.ascending[i]))] =
             static_cast<std::int64_t>(i);
     }
     needed.rows.resize(count);
@@ -138,7 +142,7 @@ NeededRows needed_rows(const CsrRows<T>& rows, const RowSplit& split) {
                 std::lower_bound(needed.ascending.begin(), needed.ascending.end(), column) -
                 needed.ascending.begin());
             if (needed.place[i] < 0) {
-                std::int64_t& place = next[static_cast<std::size_t>(rows.map.owner(column))];
+                std::int64_t& place = next[static_cast<std::size_t>(columns.owner(column))];
                 needed.rows[static_cast<std::size_t>(place)] = column;
                 needed.stage[static_cast<std::size_t>(place)] = stage;
                 needed.place[i] = place++;

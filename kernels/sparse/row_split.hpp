@@ -23,8 +23,8 @@ struct RowSplit {
     int stages = 1;
 };
 
-/// `in_stages`: true if the halo can arrive in stages. Cost: one pass over the columns, unless this
-/// rank has all rows.
+/// `in_stages`: true if the halo can arrive in stages. Throws as CsrRows::domain_map(). Cost: one
+/// pass over the columns, unless this rank has all of them.
 template <class T>
 RowSplit split_rows(const CsrRows<T>& rows, bool in_stages, int threads = 1);
 

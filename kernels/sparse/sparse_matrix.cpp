@@ -15,17 +15,18 @@
 #include "blockvec/config.hpp"
 #include "blockvec/error.hpp"
 #include "blockvec/scalar_list.hpp"
-#include "blockvec/shape.hpp"
 #include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/operation.hpp"
 #include "kernels/sparse/assemble.hpp"
 #include "kernels/sparse/device_storage.hpp"
 #include "kernels/sparse/entry_order.hpp"
+#include "kernels/sparse/gathered_rows.hpp"
 #include "kernels/sparse/halo.hpp"
 #include "kernels/sparse/matrix_arrays.hpp"
 #include "kernels/sparse/matrix_storage.hpp"
 #include "kernels/sparse/product_arrays.hpp"
 #include "kernels/sparse/row_split.hpp"
+#include "kernels/sparse/sparse_checks.hpp"
 #include "kernels/sparse/sparse_layout.hpp"
 
 namespace quiver {
@@ -45,11 +46,19 @@ const char* to_string(Symmetry symmetry) {
 
 template <class T>
 struct SparseMatrix<T>::Data : MatrixStorage {
-    RowMap map;
+    RowMap map;  // of the rows and of Y
+    struct Domain {
+        RowMap map;           // of the columns and of X
+        bool aligned = true;  // both maps are equal
+    };
+    Domain domain;
     Symmetry symmetry = Symmetry::general;
     Place place = Place::host;
-    std::int64_t nonzeros = 0;
-    std::int64_t global_nonzeros = 0;
+    struct Nonzeros {
+        std::int64_t local = 0;
+        std::int64_t global = 0;
+    };
+    Nonzeros nonzeros;
     EntryOrder order;  // of the caller's entries
     std::unique_ptr<Halo<T>> halo;
     std::weak_ptr<const void> index_checks;  // see check_indices()
@@ -62,66 +71,30 @@ struct SparseMatrix<T>::Data : MatrixStorage {
     /// Sets the rows of a part, their halo if they need one, and the memory for `pieces` rows.
     void set_rows(SpmmvArgs<T>& args, const SparseLayout::Part& rows, const T* received,
                   T* sums_of_pieces) const;
-    /// Memory for the sums of the pieces of a product.
-    struct PieceMemory {
-        PieceMemory(Context& ctx, const Data& data, int width);
+    /// Memory for the sums of the pieces of a product, and for a row of X if X has no rows.
+    struct ProductMemory {
+        ProductMemory(Context& ctx, const Data& data, int width);
         std::size_t bytes;
-        Scratch memory;
+        const T* row_of_x() const { return zeros ? zeros->template as<T>() : nullptr; }
+        Scratch pieces;
+        std::optional<Scratch> zeros;
     };
-    SpmmvArgs<T> arguments(BlockView<const T> x, BlockView<T> y,
-                           const ApplyOptions<T>& options) const;
+    SpmmvArgs<T> arguments(BlockView<const T> x, BlockView<T> y, const ApplyOptions<T>& options,
+                           const T* row_of_x) const;
 };
 
 namespace {
 
 template <class T>
-void require_offsets(const CsrRows<T>& rows) {
-    const auto local_rows = static_cast<std::size_t>(rows.map.local_rows());
-    if (rows.row_start.size() != local_rows + 1 || rows.row_start.front() != 0 ||
-        !std::is_sorted(rows.row_start.begin(), rows.row_start.end()) ||
-        rows.row_start.back() != rows.nonzeros() || rows.column.size() != rows.value.size()) {
-        throw ShapeError("sparse matrix: row offsets, columns and values do not match " +
-                         std::to_string(local_rows) + " rows");
-    }
-}
-
-template <class T>
-void check_rows(const Comm& comm, const CsrRows<T>& rows, int threads) {
-    const RowMap& map = rows.map;
-    const auto local_rows = static_cast<std::size_t>(map.local_rows());
-    if (map.ranks() != comm.size() || map.rank() != comm.rank()) {
-        throw ShapeError("sparse matrix: the row map is that of rank " +
-                         std::to_string(map.rank()) + " of " + std::to_string(map.ranks()) +
-                         ", but this is rank " + std::to_string(comm.rank()) + " of " +
-                         std::to_string(comm.size()));
-    }
-    require_offsets(rows);
-    bool fits = true;
-#pragma omp parallel for num_threads(threads) schedule(static) reduction(&& : fits)
-    for (std::size_t k = 0; k < rows.column.size(); ++k) {
-        fits = fits && rows.column[k] >= 0 && rows.column[k] < rows.global_cols;
-    }
-    for (std::size_t i = 0; i < local_rows && !fits; ++i) {
-        for (auto k = static_cast<std::size_t>(rows.row_start[i]);
-             k < static_cast<std::size_t>(rows.row_start[i + 1]); ++k) {
-            if (rows.column[k] < 0 || rows.column[k] >= rows.global_cols) {
-                throw InputError("sparse matrix: row " +
-                                 std::to_string(map.first_row() + static_cast<std::int64_t>(i)) +
-                                 " has column " + std::to_string(rows.column[k]) +
-                                 ", but the matrix has columns 0 .. " +
-                                 std::to_string(rows.global_cols - 1));
-            }
-        }
-    }
-}
-
-template <class T>
 SparseLayout layout_of(const CsrRows<T>& rows, Place place, const SparseFormat& wish,
                        const RowSplit& split, int threads = 1) {
-    return SparseLayout(
-        {wish, place, sizeof(T), is_complex_v<T>, threads}, rows.row_start, split.order,
-        split.interior, [&] { return EntryColumns(std::span<const std::int64_t>(rows.column)); },
-        rows.map.first_row(), split.stages);
+    SparseLayout::Columns columns;
+    // Tiles follow the diagonal, so that row i reads row i of X and its neighbours.
+    if (rows.domain_map() == rows.map) {
+        columns = [&] { return EntryColumns(std::span<const std::int64_t>(rows.column)); };
+    }
+    return SparseLayout({wish, place, sizeof(T), is_complex_v<T>, threads}, rows.row_start,
+                        split.order, split.interior, columns, rows.map.first_row(), split.stages);
 }
 
 }  // namespace
@@ -137,9 +110,10 @@ SparseStorage storage_of(const CsrRows<T>& rows, Place place, const SparseFormat
 template <class T>
 void SparseMatrix<T>::Data::upload(Context& ctx, CsrRows<T>&& rows, const NeededRows& needed,
                                    const SparseLayout& layout) {
-    const std::int64_t own = map.local_rows();
-    arrange(ctx, layout, own + std::max(halo->size(), layout.count.pieces));
-    const std::int64_t first = map.first_row();
+    const std::int64_t own = domain.map.local_rows();
+    arrange(ctx, layout,
+            std::max(map.local_rows(), own) + std::max(halo->size(), layout.count.pieces));
+    const std::int64_t first = domain.map.first_row();
     // Within a row the order of the global columns is kept, for any number of ranks.
     const auto local_column = [&](std::size_t k) {
         const std::int64_t column = rows.column[k];
@@ -165,11 +139,11 @@ bool SparseMatrix<T>::Data::take(Context& ctx, const CsrArrays<T, Index>& csr,
                                  const SparseFormat& wish, bool sorted) {
     if constexpr (config::have_cuda) {
         std::optional<MatrixStorage> storage =
-            store_on_device(ctx, csr, map.local_rows(), wish, sorted);
+            store_on_device(ctx, csr, map.local_rows(), domain.map.local_rows(), wish, sorted);
         if (storage) {
             static_cast<MatrixStorage&>(*this) = std::move(*storage);
-            nonzeros = global_nonzeros = std::ssize(csr.column);
-            halo = std::make_unique<Halo<T>>(ctx, map, std::vector<std::int64_t>(),
+            nonzeros = {std::ssize(csr.column), std::ssize(csr.column)};
+            halo = std::make_unique<Halo<T>>(ctx, domain.map, std::vector<std::int64_t>(),
                                              std::vector<std::uint8_t>(), 1);
             return true;
         }
@@ -178,9 +152,11 @@ bool SparseMatrix<T>::Data::take(Context& ctx, const CsrArrays<T, Index>& csr,
 }
 
 template <class T>
-SparseMatrix<T>::SparseMatrix(Context& ctx, const RowMap& map, Symmetry symmetry)
-    : data_(std::make_unique<Data>()) {
-    data_->map = map;
+SparseMatrix<T>::SparseMatrix(Context& ctx, const RowMap& range, const RowMap& domain,
+                              Symmetry symmetry)
+    : data_(std::make_shared<Data>()) {
+    data_->map = range;
+    data_->domain = {domain, range == domain};
     data_->symmetry = symmetry;
     data_->place = ctx.place();
     if constexpr (config::have_cuda) {
@@ -192,13 +168,9 @@ SparseMatrix<T>::SparseMatrix(Context& ctx, const RowMap& map, Symmetry symmetry
 
 template <class T>
 SparseMatrix<T>::SparseMatrix(Context& ctx, CsrRows<T> rows, const SparseFormat& format)
-    : SparseMatrix(ctx, rows.map, rows.symmetry) {
+    : SparseMatrix(ctx, rows.map, rows.domain_map(), rows.symmetry) {
     Data& data = *data_;
     const Comm& comm = ctx.comm();
-    if (rows.global_cols != rows.map.global_rows()) {
-        throw ShapeError("sparse matrix: " + std::to_string(rows.map.global_rows()) + " rows and " +
-                         std::to_string(rows.global_cols) + " columns; it must be square");
-    }
     bool taken = false;
     comm.agree([&] {
         check_format(format);
@@ -217,9 +189,10 @@ SparseMatrix<T>::SparseMatrix(Context& ctx, CsrRows<T> rows, const SparseFormat&
         split = split_rows(rows, in_stages, ctx.threads());
         needed = needed_rows(rows, split);
     });
-    data.nonzeros = rows.nonzeros();
-    data.global_nonzeros = comm.sum(data.nonzeros);
-    data.halo = std::make_unique<Halo<T>>(ctx, data.map, needed.rows, needed.stage, split.stages);
+    data.nonzeros.local = rows.nonzeros();
+    data.nonzeros.global = comm.sum(data.nonzeros.local);
+    data.halo =
+        std::make_unique<Halo<T>>(ctx, data.domain.map, needed.rows, needed.stage, split.stages);
     comm.agree([&] {
         const SparseLayout layout = layout_of(rows, data.place, format, split, ctx.threads());
         data.upload(ctx, std::move(rows), needed, layout);
@@ -236,17 +209,22 @@ SparseMatrix<T> SparseMatrix<T>::from_csr(Context& ctx, const RowMap& map, Symme
     }
     if (ctx.place() == Place::device && ctx.comm().size() == 1 && map.ranks() == 1) {
         check_format(format);
-        SparseMatrix matrix(ctx, map, symmetry);
+        const RowMap& domain = csr.column_map ? *csr.column_map : map;
         // Everything else, and every error, is for rows_from_csr.
-        if (matrix.data_->take(ctx, csr, format, false)) {
-            return matrix;
+        if (domain.ranks() == 1 &&
+            (symmetry == Symmetry::general || domain.global_rows() == map.global_rows())) {
+            SparseMatrix matrix(ctx, map, domain, symmetry);
+            if (matrix.data_->take(ctx, csr, format, false)) {
+                return matrix;
+            }
         }
     }
     const auto from_host = [&](const CsrArrays<T, Index>& host) {
-        SparseMatrix matrix(ctx,
-                            rows_from_csr<T, Index>(ctx.comm(), map, symmetry, host.row_start,
-                                                    host.column, host.value, ctx.threads()),
-                            format);
+        SparseMatrix matrix(
+            ctx,
+            rows_from_csr<T, Index>(ctx.comm(), map, symmetry, host.row_start, host.column,
+                                    host.value, ctx.threads(), csr.column_map),
+            format);
         ctx.comm().agree([&] {
             matrix.data_->order = EntryOrder::of(host.row_start, host.column, ctx.threads());
         });
@@ -274,7 +252,7 @@ void SparseMatrix<T>::replace_values(Context& ctx, std::span<const T> value, Pla
                              "device");
         }
         const auto& source = data.order.source;
-        const std::int64_t entries = source.empty() ? data.nonzeros : std::ssize(source);
+        const std::int64_t entries = source.empty() ? data.nonzeros.local : std::ssize(source);
         if (std::ssize(value) != entries) {
             throw ShapeError("sparse matrix: " + std::to_string(value.size()) +
                              " new values for the " + std::to_string(entries) +
@@ -294,11 +272,13 @@ void SparseMatrix<T>::replace_values(Context& ctx, std::span<const T> value, Pla
             copy_to_device(ctx, copy.as<T>(), value);
             value = {copy.as<const T>(), value.size()};
         }
-        data.replace_values(ctx, data.map.local_rows(), data.nonzeros, value.data());
+        data.replace_values(ctx, data.map.local_rows(), data.nonzeros.local, value.data());
         ctx.synchronize();
     });
 }
 
+template <class T>
+SparseMatrix<T>::SparseMatrix(std::shared_ptr<Data> data) : data_(std::move(data)) {}
 template <class T>
 SparseMatrix<T>::SparseMatrix(SparseMatrix&&) noexcept = default;
 template <class T>
@@ -316,15 +296,34 @@ auto SparseMatrix<T>::data() const -> Data& {
 
 template <class T>
 const RowMap& SparseMatrix<T>::row_map() const {
+    const Data& data = this->data();
+    if (!data.domain.aligned) {
+        const std::int64_t rows = data.map.global_rows();
+        const std::int64_t columns = data.domain.map.global_rows();
+        throw ShapeError("sparse matrix: " + std::to_string(rows) + " rows and " +
+                         std::to_string(columns) +
+                         (rows == columns ? " columns, which the ranks share differently"
+                                          : " columns; the matrix must be square") +
+                         ". Solvers and shifts need one distribution of X and Y; products of other "
+                         "matrices use range_map() and domain_map()");
+    }
+    return data.map;
+}
+template <class T>
+const RowMap& SparseMatrix<T>::range_map() const {
     return data().map;
 }
 template <class T>
+const RowMap& SparseMatrix<T>::domain_map() const {
+    return data().domain.map;
+}
+template <class T>
 std::int64_t SparseMatrix<T>::global_nonzeros() const {
-    return data().global_nonzeros;
+    return data().nonzeros.global;
 }
 template <class T>
 std::int64_t SparseMatrix<T>::local_nonzeros() const {
-    return data().nonzeros;
+    return data().nonzeros.local;
 }
 template <class T>
 std::int64_t SparseMatrix<T>::halo_size() const {
@@ -345,9 +344,9 @@ const SparseFormat& SparseMatrix<T>::format() const {
 }
 template <class T>
 double SparseMatrix<T>::padding() const {
-    return data().nonzeros == 0
-               ? 1.0
-               : static_cast<double>(data().matrix_entries) / static_cast<double>(data().nonzeros);
+    return data().nonzeros.local == 0 ? 1.0
+                                      : static_cast<double>(data().matrix_entries) /
+                                            static_cast<double>(data().nonzeros.local);
 }
 
 namespace {
@@ -373,7 +372,7 @@ void SparseMatrix<T>::for_each_entry(
     const auto list = indices(data.list), column = indices(data.column);
     const auto value = elements<T, T>(ctx, data.place, data.value);
     const std::int64_t own = data.map.local_rows();
-    const std::int64_t columns = own + data.halo->size();
+    const std::int64_t columns = data.domain.map.local_rows() + data.halo->size();
     for (const SparseLayout::Part& part : data.part) {
         if (part.kind == SparseLayout::Kind::sums) {
             continue;
@@ -401,7 +400,7 @@ void SparseMatrix<T>::for_each_entry(
 
 template <class T>
 CsrRows<T> SparseMatrix<T>::diagonal_block(Context& ctx) const {
-    const RowMap& map = data().map;
+    const RowMap& map = row_map();
     const std::int64_t own = map.local_rows();
     CsrRows<T> rows{map, map.global_rows(), data().symmetry, {}, {}, {}};
     rows.row_start.assign(static_cast<std::size_t>(own) + 1, 0);
@@ -423,6 +422,17 @@ CsrRows<T> SparseMatrix<T>::diagonal_block(Context& ctx) const {
     });
     require_sound_index(std::equal(next.begin(), next.end(), rows.row_start.begin() + 1));
     return rows;
+}
+
+template <class T>
+SparseMatrix<T> SparseMatrix<T>::adjoint(Context& ctx, const SparseFormat& format) {
+    const Data& data = this->data();
+    const bool is_hermitian = data.symmetry == Symmetry::hermitian ||
+                              (data.symmetry == Symmetry::symmetric && !is_complex_v<T>);
+    if (is_hermitian && data.domain.aligned) {
+        return SparseMatrix(data_);
+    }
+    return SparseMatrix(ctx, adjoint_rows(ctx, *this), format);
 }
 
 template <class T>
@@ -466,36 +476,43 @@ void SparseMatrix<T>::Data::set_rows(SpmmvArgs<T>& args, const SparseLayout::Par
     args.list = list_of(rows);
     args.tile = format.kind == SparseFormat::sell && format.tile > 1 ? format.tile : 0;
     const std::int64_t far = args.halo == nullptr ? 0 : sums ? count.pieces : halo->size();
-    args.columns = index_checks.expired() ? 0 : map.local_rows() + far;
+    args.columns = index_checks.expired() ? 0 : domain.map.local_rows() + far;
     args.start = start.template as<std::int64_t>() + rows.first_chunk;
     args.full = full.bytes() == 0 ? nullptr : full.template as<std::int32_t>() + rows.first_chunk;
 }
 
 template <class T>
-SparseMatrix<T>::Data::PieceMemory::PieceMemory(Context& ctx, const Data& data, int width)
+SparseMatrix<T>::Data::ProductMemory::ProductMemory(Context& ctx, const Data& data, int width)
     : bytes(static_cast<std::size_t>(data.count.pieces) * static_cast<std::size_t>(width) *
             sizeof(T)),
-      memory(ctx.scratch(memory_kind(data.place), bytes)) {
+      pieces(ctx.scratch(memory_kind(data.place), bytes)) {
+    if (data.place == Place::device && data.domain.map.local_rows() == 0) {
+        const std::size_t row = static_cast<std::size_t>(width) * sizeof(T);
+        zeros.emplace(ctx.memory(), memory_kind(data.place), row);
+        device::set_zero(zeros->template as<void>(), row, ctx.stream());
+    }
     if (bytes > 0 && !data.index_checks.expired()) {
         // The sums must not read other data in place of a piece that a wrong index left unwritten.
-        device::set_zero(memory.as<void>(), bytes, ctx.stream());
+        device::set_zero(pieces.as<void>(), bytes, ctx.stream());
     }
 }
 
 template <class T>
 SpmmvArgs<T> SparseMatrix<T>::Data::arguments(BlockView<const T> x, BlockView<T> y,
-                                              const ApplyOptions<T>& options) const {
+                                              const ApplyOptions<T>& options,
+                                              const T* row_of_x) const {
     SpmmvArgs<T> args{};
     args.stored = stored;
     args.width = x.cols;
-    args.own = map.local_rows();
+    args.x_rows = domain.map.local_rows();
+    args.y_rows = map.local_rows();
     args.column32 = wide ? nullptr : column.template as<std::int32_t>();
     args.column64 = wide ? column.template as<std::int64_t>() : nullptr;
     args.value = value.template as<T>();
     args.alpha = options.alpha;
     args.beta = options.beta;
     args.shift = options.shift.size() == 1 ? options.shift[0] : T(0);
-    args.x = x.data;
+    args.x = row_of_x != nullptr ? row_of_x : x.data;
     args.ldx = x.ld;
     args.y = y.data;
     args.ldy = y.ld;
@@ -503,39 +520,6 @@ SpmmvArgs<T> SparseMatrix<T>::Data::arguments(BlockView<const T> x, BlockView<T>
 }
 
 namespace {
-
-template <class T>
-void check_arguments(const Context& ctx, Place place, const RowMap& map, BlockView<const T> x,
-                     BlockView<T> y, const ApplyOptions<T>& options) {
-    constexpr const char* name = operations::spmmv.name;
-    require_valid(x, name, "X");
-    require_valid(y, name, "Y");
-    const auto both = [&] { return "X: " + describe(x) + "; Y: " + describe(y); };
-    require_shape(ctx.place() == place && x.place == place && y.place == place, name,
-                  "Context, matrix and blocks must be in one place", [&] {
-                      return std::string("Context: ") + to_string(ctx.place()) +
-                             "; matrix: " + to_string(place) + "; " + both();
-                  });
-    require_shape(
-        ctx.comm().size() == map.ranks() && ctx.comm().rank() == map.rank(), name,
-        "the Context must have the ranks of the matrix",
-        [&] { return std::to_string(ctx.comm().size()) + " and " + std::to_string(map.ranks()); });
-    require_shape(x.rows == map.local_rows() && y.rows == map.local_rows(), name,
-                  "X and Y must have this rank's rows of the matrix",
-                  [&] { return std::to_string(map.local_rows()) + " rows; " + both(); });
-    require_shape(x.cols == y.cols, name, "X and Y must have the same width", both);
-    require_shape(!overlap(x, y), name, "X and Y must not overlap", both);
-    const auto width = static_cast<std::size_t>(x.cols);
-    require_shape(options.shift.size() <= 1 || options.shift.size() == width, name,
-                  "there must be no shift, one, or one per column",
-                  [&] { return std::to_string(options.shift.size()) + " shifts; " + both(); });
-    const auto fits = [&](std::size_t size) { return size == 0 || size == width; };
-    require_shape(fits(options.dot_yy.size()) && fits(options.dot_xy.size()), name,
-                  "there must be one dot per column", [&] {
-                      return std::to_string(options.dot_yy.size()) + " and " +
-                             std::to_string(options.dot_xy.size()) + " dots; " + both();
-                  });
-}
 
 template <class Kernel, class T>
 void multiply(const Kernel& kernel, const SpmmvArgs<T>& args, bool beside_others) {
@@ -559,7 +543,7 @@ void SparseMatrix<T>::prepare(Context& ctx, std::span<const int> widths, bool do
         }
         const Data& data = this->data();
         T nowhere{};
-        SpmmvArgs<T> args = data.arguments(BlockView<const T>(), BlockView<T>(), {});
+        SpmmvArgs<T> args = data.arguments(BlockView<const T>(), BlockView<T>(), {}, nullptr);
         for (const SparseLayout::Part& rows : data.part) {
             data.set_rows(args, rows, &nowhere, &nowhere);
             if (args.rows > 0) {
@@ -585,17 +569,17 @@ template <class T>
 void SparseMatrix<T>::product(Context& ctx, BlockView<const T> x, BlockView<T> y,
                               const ApplyOptions<T>& options, SpmmvSums* sums) {
     Data& data = this->data();
-    check_arguments(ctx, data.place, data.map, x, y, options);
+    check_arguments(ctx, data.place, data.map, data.domain.map, x, y, options);
     if (x.cols == 0) {
         return;
     }
     const ProductArrays<T> small(ctx, x.cols, data.part.size(), options);
-    const typename Data::PieceMemory pieces(ctx, data, x.cols);
-    SpmmvArgs<T> args = data.arguments(x, y, options);
+    const typename Data::ProductMemory memory(ctx, data, x.cols);
+    SpmmvArgs<T> args = data.arguments(x, y, options, memory.row_of_x());
     args.shifts = small.shifts();
     args.sums = sums;
     dispatch<operations::spmmv, T>(ctx, [&](const auto& kernel) {
-        const Ledger::Entry entry = kernel.enter(cost(args, data.nonzeros));
+        const Ledger::Entry entry = kernel.enter(cost(args, data.nonzeros.local));
         data.halo->begin(ctx, x);
         const T* received = nullptr;
         int arrived = 0;
@@ -604,7 +588,7 @@ void SparseMatrix<T>::product(Context& ctx, BlockView<const T> x, BlockView<T> y
             for (; arrived < rows.stage; ++arrived) {
                 received = data.halo->arrive(ctx, arrived);
             }
-            data.set_rows(args, rows, received, pieces.memory.template as<T>());
+            data.set_rows(args, rows, received, memory.pieces.template as<T>());
             small.set_dots(args, p);
             multiply(kernel, args, arrived == 0 && data.halo->takes_multiprocessors());
         }
@@ -617,20 +601,20 @@ void SparseMatrix<T>::repeat(Context& ctx, BlockView<const T> x, BlockView<T> y,
                              const ApplyOptions<T>& options, SpmmvSums* sums) {
     const Data& data = this->data();
     ApplyOptions<T> silent = options;
-    silent.dot_yy = silent.dot_xy = {};
-    check_arguments(ctx, data.place, data.map, x, y, silent);
+    silent.dot_yy = silent.dot_xy = silent.dot_xx = {};
+    check_arguments(ctx, data.place, data.map, data.domain.map, x, y, silent);
     if (x.cols == 0) {
         return;
     }
     const ProductArrays<T> small(ctx, x.cols, data.part.size(), silent);
-    const typename Data::PieceMemory pieces(ctx, data, x.cols);
-    SpmmvArgs<T> args = data.arguments(x, y, silent);
+    const typename Data::ProductMemory memory(ctx, data, x.cols);
+    SpmmvArgs<T> args = data.arguments(x, y, silent, memory.row_of_x());
     args.shifts = small.shifts();
     args.sums = sums;
     dispatch<operations::spmmv, T>(ctx, [&](const auto& kernel) {
-        const Ledger::Entry entry = kernel.enter(cost(args, data.nonzeros));
+        const Ledger::Entry entry = kernel.enter(cost(args, data.nonzeros.local));
         for (const SparseLayout::Part& rows : data.part) {
-            data.set_rows(args, rows, data.halo->received(), pieces.memory.template as<T>());
+            data.set_rows(args, rows, data.halo->received(), memory.pieces.template as<T>());
             multiply(kernel, args, false);
         }
     });

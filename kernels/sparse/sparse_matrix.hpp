@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// SparseMatrix: a square sparse matrix distributed by rows, and its product with blocks.
+// SparseMatrix: a sparse matrix distributed by rows, and its product with blocks.
 #pragma once
 
+#include <complex>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "blockvec/context.hpp"
@@ -23,6 +26,9 @@ struct CsrArrays {
     std::span<const Index> column;
     std::span<const T> value;
     Place place = Place::host;
+    /// The distribution of the columns, which is that of the rows of X. None: a square matrix, with
+    /// the distribution of its rows.
+    std::optional<RowMap> column_map = std::nullopt;
 };
 
 enum class Symmetry : std::uint8_t { general, symmetric, skew_symmetric, hermitian };
@@ -40,8 +46,17 @@ struct CsrRows {
     std::vector<std::int64_t> row_start{0};
     std::vector<std::int64_t> column;
     std::vector<T> value;
+    /// The distribution of the columns, which is that of the rows of X. None: the distribution of
+    /// the rows if the matrix is square, else as even as possible.
+    std::optional<RowMap> column_map = std::nullopt;
 
     std::int64_t nonzeros() const { return static_cast<std::int64_t>(column.size()); }
+    bool is_square() const { return global_cols == map.global_rows(); }
+    /// column_map, or the distribution that stands for none. Throws InputError for a negative
+    /// global_cols.
+    RowMap domain_map() const {
+        return column_map ? *column_map : is_square() ? map : map.evenly(global_cols);
+    }
 };
 
 /// The storage format of the rows of a SparseMatrix: compressed rows (CSR) or SELL-C-sigma.
@@ -104,35 +119,42 @@ struct MatrixArray {
     std::size_t bytes;
 };
 
-/// Distributed square sparse matrix. The rows of this rank are held once, in the Context's place,
-/// with local column indices: 0 .. local_rows - 1 are this rank's own rows of X, followed by the
-/// rows received from other ranks (the halo), sorted by owner. Indices have 32 bits if they fit.
-/// Rows without halo entries are computed while the halo is in flight.
+/// Distributed sparse matrix, square or rectangular. Y has the distribution range_map() and X has
+/// domain_map(). The rows of this rank are held once, in the Context's place, with local column
+/// indices: 0 .. domain_map().local_rows() - 1 are this rank's own rows of X, followed by the rows
+/// received from other ranks (the halo), sorted by owner. Indices have 32 bits if they fit. Rows
+/// without halo entries are computed while the halo is in flight.
+///
+/// Solvers and everything else that takes an Operator need equal distributions of X and Y.
+/// row_map() throws ShapeError, on all ranks, if they differ; so do the functions below that need
+/// equal distributions.
 template <class T>
 class SparseMatrix final : public Operator<T> {
   public:
     /// Plans the halo exchange and moves the rows to the Context's place. Collective. Throws
-    /// ShapeError if the matrix is not square, InputError for a column out of range or an invalid
-    /// format. Peak memory: about twice the result.
+    /// ShapeError for maps that do not fit the matrix or the Context, or a symmetry other than
+    /// general without a square matrix; InputError for a column out of range or an invalid format.
+    /// Peak memory: about twice the result.
     SparseMatrix(Context& ctx, CsrRows<T> rows, const SparseFormat& format = {});
     /// A matrix of a caller's arrays, whose columns may have any order; duplicates are summed.
     /// Index: 32 or 64 bits. Collective. On one rank whose Context has a device, the device
     /// checks, arranges and stores arrays of either place whose columns ascend in each row without
     /// duplicates. It copies row_start to the host if rows must be stored apart or windows of more
     /// than 4096 rows must be sorted, and row_start and the columns if a sample shows that tiles
-    /// may be useful. All other arrays pass through host memory. All ways give the same matrix. The
-    /// arrays must not change before the Context's stream has passed this call. Throws ShapeError
-    /// and InputError as rows_from_csr.
+    /// may be useful, which only a square matrix has. All other arrays pass through host memory.
+    /// All ways give the same matrix. The arrays must not change before the Context's stream has
+    /// passed this call. Throws ShapeError and InputError as rows_from_csr.
     template <class Index>
     static SparseMatrix from_csr(Context& ctx, const RowMap& map, Symmetry symmetry,
                                  const CsrArrays<T, Index>& csr, const SparseFormat& format = {});
     /// Replaces the values of this rank's entries; rows, columns, storage and symmetry() stay. The
     /// new values must have the same symmetry, which is not checked. `value`: one for each entry of
-    /// the arrays from which the matrix was made, in their order, in host memory or on the
-    /// Context's device. Duplicates are summed again. After from_csr() with unsorted columns the
-    /// matrix keeps their order (8 bytes per entry of host memory) and sorts new values on the
-    /// host. Preconditioners, factorisations and checksums that were made before keep the former
-    /// values.
+    /// the arrays from which the matrix was made, in their order (for an adjoint: in the order of
+    /// its rows, with ascending columns), in host memory or on the Context's device. Duplicates are
+    /// summed again. After from_csr() with unsorted columns the matrix keeps their order (8 bytes
+    /// per entry of host memory) and sorts new values on the host. Preconditioners, factorisations,
+    /// checksums and adjoints that were made before keep the former values; but an adjoint that
+    /// shares the memory of this matrix changes with it.
     /// Collective. Throws ShapeError for another number of values or another place, InputError for
     /// a value that is not finite; the matrix then keeps all values. Cost: one pass over the values
     /// and columns. Memory: 8 bytes per row, and a copy of host values on a device.
@@ -143,7 +165,13 @@ class SparseMatrix final : public Operator<T> {
     SparseMatrix& operator=(SparseMatrix&&) noexcept;
     ~SparseMatrix() override;
 
+    /// The distribution of the rows of X and of Y. Throws ShapeError if X and Y have different
+    /// ones.
     const RowMap& row_map() const override;
+    /// The distribution of the rows of the matrix and of Y.
+    const RowMap& range_map() const;
+    /// The distribution of the columns of the matrix and of the rows of X.
+    const RowMap& domain_map() const;
     std::int64_t global_nonzeros() const;
     std::int64_t local_nonzeros() const;
     /// Rows of X that this rank receives in one product.
@@ -156,16 +184,27 @@ class SparseMatrix final : public Operator<T> {
     /// Stored entries per nonzero of this rank; 1 without padding.
     double padding() const;
     /// This rank's rows without the columns of other ranks, in host memory, for preconditioners. No
-    /// communication. Cost: one pass over the entries; entries on a device are copied first.
+    /// communication. Cost: one pass over the entries; entries on a device are copied first. Throws
+    /// as row_map().
     CsrRows<T> diagonal_block(Context& ctx) const;
 
     /// Calls use(row, column, value) for this rank's entries, those of a row in order. Rows are
-    /// local; columns have the stored numbering (own columns first, then the halo). Throws
-    /// NumericalError, on this rank alone, if an index is out of range, which means a fault in
-    /// memory. No communication. Cost: one pass over the entries; entries on a device are copied
+    /// local; columns have the stored numbering (those of domain_map() first, then the halo).
+    /// Throws NumericalError, on this rank alone, if an index is out of range, which means a fault
+    /// in memory. No communication. Cost: one pass over the entries; entries on a device are copied
     /// first.
     void for_each_entry(Context& ctx,
                         const std::function<void(std::size_t, std::int64_t, T)>& use) const;
+    /// A^H, distributed by domain_map(), as a matrix of its own: each entry is conjugated and sent
+    /// to the rank of its column, once. Products with A^H are then products of rows like those with
+    /// A: same speed, no atomic additions, the same bits in every run. Collective. If A is declared
+    /// Hermitian, or real and symmetric, with equal distributions of X and Y, A^H is A: the result
+    /// shares its memory (`format` is ignored), replace_values() of either changes both, and there
+    /// is no communication. Otherwise the cost is one product of width 2, one pass over the entries
+    /// and one exchange of all entries that other ranks need, and the result takes the memory of A
+    /// once more. Peak memory besides A and the result: about 40 bytes per entry for double, 56 for
+    /// complex double. Throws MemoryError.
+    SparseMatrix adjoint(Context& ctx, const SparseFormat& format = {});
     /// The arrays that products read, in the Context's place: entries first, then the index arrays.
     /// Writing to them changes the matrix.
     std::vector<MatrixArray> arrays() const;
@@ -197,23 +236,38 @@ class SparseMatrix final : public Operator<T> {
   private:
     struct Data;
     /// Without rows.
-    SparseMatrix(Context& ctx, const RowMap& map, Symmetry symmetry);
+    SparseMatrix(Context& ctx, const RowMap& range, const RowMap& domain, Symmetry symmetry);
+    explicit SparseMatrix(std::shared_ptr<Data> data);
     Data& data() const;
     void product(Context& ctx, BlockView<const T> x, BlockView<T> y, const ApplyOptions<T>& options,
                  SpmmvSums* sums);
-    std::unique_ptr<Data> data_;
+    std::shared_ptr<Data> data_;  // the adjoint of a Hermitian matrix has the same
 };
 
-/// Y = alpha (A - shift) X + beta Y, with the column dots (Y, Y) and (X, Y) in the same pass.
+/// Y = alpha (A - shift) X + beta Y, with the column dots (Y, Y), (X, Y) and (X, X) in the same
+/// pass.
 ///
-/// X, Y: local_rows x width, any width, in the Context's place, no overlap. beta = 0 overwrites Y.
-/// Throws ShapeError. Cost: bytes nonzeros (sizeof(T) + 4) + sizeof(T) rows width (2, or 3 with
-/// beta), flops 2 nonzeros width (8 for complex); one halo exchange, planned once; one all-reduce
-/// if dots are requested. Source: Kreutzer et al., IPDPS 2015 (fused block products).
+/// X: this rank's rows of a.domain_map() x width, Y: those of a.range_map() x width, any width, in
+/// the Context's place, no overlap. beta = 0 overwrites Y. Throws ShapeError, also for a shift or
+/// dots with X if these two maps differ. Cost: bytes nonzeros (sizeof(T) + 4) + sizeof(T) rows
+/// width (2, or 3 with beta), flops 2 nonzeros width (8 for complex); one halo exchange, planned
+/// once; one all-reduce if dots are requested. Source: Kreutzer et al., IPDPS 2015 (fused block
+/// products).
 template <class T>
 void spmmv(Context& ctx, SparseMatrix<T>& a, std::type_identity_t<BlockView<const T>> x,
            BlockView<T> y, const std::type_identity_t<ApplyOptions<T>>& options = {}) {
     a.apply_fused(ctx, x, y, options);
 }
+
+/// The same for a real A and complex blocks: one product with blocks of twice the width, the real
+/// and the imaginary parts. alpha, beta and shifts must be real; InputError otherwise. dot_yy and
+/// dot_xx come with the product; dot_xy takes a pass over X and Y, and one more all-reduce. Cost:
+/// that of a real product of width 2 width, which is half of the flops of a complex A.
+template <class R>
+requires std::is_floating_point_v<R>
+void spmmv(Context& ctx, SparseMatrix<R>& a,
+           std::type_identity_t<BlockView<const std::complex<R>>> x,
+           std::type_identity_t<BlockView<std::complex<R>>> y,
+           const std::type_identity_t<ApplyOptions<std::complex<R>>>& options = {});
 
 }  // namespace quiver

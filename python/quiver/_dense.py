@@ -10,7 +10,7 @@ import numpy as np
 from . import _core
 from ._arrays import (Space, dtype_of, library_name, ready_arrays, scalar_of, space_of,
                       sparse_source)
-from ._operators import make_operator, operand_space, problem_scalar, sizes
+from ._operators import make_product, operand_space, problem_scalar
 
 
 def _prepare(stream: Any, *arrays: Any) -> tuple[Space, str, bool]:
@@ -238,16 +238,17 @@ def spmm(A: Any, X: Any, out: Any = None, *, stream: Any = None) -> Any:
     Parameters
     ----------
     A : matrix or operator
-        As in `eigsh`, but not necessarily Hermitian. A `SparseMatrix` is set up once, other
-        matrices in each call.
-    X : array, (n, b) or (n,)
-    out : array of X's shape, optional
+        As in `eigsh`, but not necessarily Hermitian; a sparse matrix need not be square. A
+        `SparseMatrix` is set up once, other matrices in each call. For A^H X, pass A.H of a
+        `SparseMatrix`.
+    X : array, (n, b) or (n,), for a matrix with n columns
+    out : array of the shape of Y, optional
     stream : optional
         As in `tsmttsm`.
 
     Returns
     -------
-    Y : array of X's shape
+    Y : array, (m, b) or (m,), for a matrix with m rows
 
     Examples
     --------
@@ -257,10 +258,9 @@ def spmm(A: Any, X: Any, out: Any = None, *, stream: Any = None) -> Any:
     """
     space = operand_space(A, (X,), None, stream)
     char = problem_scalar(A, X)
-    n, _ = sizes(space, ("A", A), vectors=(X,))
-    x = space.block(X, char, "X", rows=n)
-    a = make_operator(A, n, space, char, "A")
-    y = space.output(out, tuple(x.shape), char, "out")
+    a, rows, columns = make_product(A, space, char, "A", X)
+    x = space.block(X, char, "X", rows=columns)
+    y = space.output(out, (rows, *x.shape[1:]), char, "out")
     with space.entered():
         _core.apply(space.context, a, space.raw(x), space.raw(y))
     return y

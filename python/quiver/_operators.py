@@ -63,13 +63,22 @@ class SparseMatrix:
     Parameters
     ----------
     A : sparse matrix
-        scipy.sparse, cupyx.scipy.sparse or a sparse tensor of torch, in any format. Square.
+        scipy.sparse, cupyx.scipy.sparse or a sparse tensor of torch, in any format. Solvers need a
+        square matrix; products also take rectangular ones.
     dtype : dtype, optional
         float32, float64, complex64 or complex128; the dtype of A if not given.
     device, stream : optional
         The place in which the matrix is stored; that of A if not given.
     comm : optional
-        A communicator of mpi4py. A then has the rows of this rank and all columns.
+        A communicator of mpi4py. A then has the rows of this rank and all columns. X has the
+        distribution of the rows if the matrix is square; otherwise its rows are shared evenly, and
+        the first ranks have one more if the number of ranks does not divide them.
+
+    Attributes
+    ----------
+    H : SparseMatrix
+        The conjugate transpose. Its first use exchanges the entries between the ranks and stores
+        them once more; products with it then cost what products with A cost.
 
     Notes
     -----
@@ -83,6 +92,9 @@ class SparseMatrix:
     >>> A = quiver.SparseMatrix(sp.diags_array([1.0, 2.0, 3.0]))
     >>> (A @ np.ones((3, 2))).tolist()
     [[1.0, 1.0], [2.0, 2.0], [3.0, 3.0]]
+    >>> B = quiver.SparseMatrix(sp.csr_array([[1.0, 2.0, 0.0], [0.0, 0.0, 3.0]]))
+    >>> (B.H @ np.ones((2, 1))).tolist()
+    [[1.0], [2.0], [3.0]]
     """
 
     def __init__(self, A: Any, dtype: Any = None, *, device: Any = None, stream: Any = None,
@@ -90,13 +102,32 @@ class SparseMatrix:
         source = sparse_source(A)
         if source is None:
             raise TypeError("SparseMatrix: a sparse matrix of scipy, cupyx or torch is expected")
-        if comm is None:
-            require_square(A.shape, "SparseMatrix")
+        require_matrix(A.shape, "SparseMatrix", comm is None)
         self.shape: tuple[int, int] = (int(A.shape[0]), int(A.shape[1]))
         self._space = _space_of_sparse(A, device, stream).with_comm(comm)
         char = scalar_of(dtype if dtype is not None else _sparse_dtype(A))
         self.dtype = np.dtype(char)
-        self._operator = _make_sparse(A, self._space, char)
+        # The numbers of rows of X and Y, of this rank and of all ranks.
+        self._rows = (self.shape[0], int(self._space.sum(self.shape[0])))
+        self._columns = self._rows
+        if self._rows[1] != self.shape[1]:
+            self._columns = (_even_share(self.shape[1], comm), self.shape[1])
+        self._operator = _make_sparse(A, self._space, char, self._columns[0])
+        self._adjoint: SparseMatrix | None = None
+
+    @property
+    def H(self) -> SparseMatrix:
+        """A^H as a matrix of its own, which the first use makes. With a communicator, all ranks must
+        make this first use together."""
+        if self._adjoint is None:
+            made = object.__new__(SparseMatrix)
+            made.shape = (self._columns[0], self._rows[1])
+            made._space, made.dtype = self._space, self.dtype
+            made._rows, made._columns = self._columns, self._rows
+            made._operator = _core.make_adjoint(self._operator)
+            made._adjoint = None
+            self._adjoint = made
+        return self._adjoint
 
     def replace_values(self, values: Any) -> None:
         """Replaces the values of the entries; rows, columns and storage stay.
@@ -110,7 +141,9 @@ class SparseMatrix:
 
         Notes
         -----
-        Preconditioners and inverses made before keep the former values.
+        Preconditioners, inverses and an `H` that was taken before keep the former values; the next
+        use of `H` makes the adjoint of the new ones. The entries of an `H` have the order of its
+        rows, with ascending columns.
 
         Examples
         --------
@@ -126,12 +159,27 @@ class SparseMatrix:
         if array.ndim != 1:
             raise ValueError(f"values: an array of one dimension is expected, not {array.ndim}")
         _core.replace_values(self._operator, space.raw(array))
+        self._adjoint = None
 
     def __matmul__(self, x: Any) -> Any:
         """A X, in the library and place of X, which must be those of the matrix."""
         from ._dense import spmm
 
         return spmm(self, x)
+
+
+def require_matrix(shape: Any, name: str, alone: bool) -> None:
+    """Refuses a shape that is no matrix and, of the only rank, a matrix without rows or columns."""
+    if len(shape) != 2:
+        raise ValueError(f"{name}: a matrix is expected, the shape is {tuple(shape)}")
+    if alone and 0 in tuple(shape):
+        raise ValueError(f"{name} is empty: it has no {'rows' if shape[0] == 0 else 'columns'}")
+
+
+def _even_share(count: int, comm: Any) -> int:
+    if comm is None:
+        return count
+    return count // comm.size + (1 if comm.rank < count % comm.size else 0)
 
 
 def require_square(shape: Any, name: str) -> None:
@@ -154,9 +202,9 @@ def _sparse_dtype(a: Any) -> np.dtype:
     return dtype_of(a) if library_name(a) == "torch" else np.dtype(a.dtype)
 
 
-def _make_sparse(a: Any, space: Space, char: str) -> Any:
-    """The operator of a sparse matrix. Arrays on the device of the space are not copied to the host
-    here."""
+def _make_sparse(a: Any, space: Space, char: str, columns: int | None = None) -> Any:
+    """The operator of a sparse matrix. columns: the rows of X on this rank; None: those of Y. Arrays
+    on the device of the space are not copied to the host here."""
     source = sparse_source(a)
     if _sparse_dtype(a).kind == "c" and char in "fd":
         raise ValueError("the matrix is complex, but a real scalar is requested")
@@ -179,11 +227,12 @@ def _make_sparse(a: Any, space: Space, char: str) -> Any:
         index = np.int32 if narrow else np.int64
         return _core.make_matrix(space.context, char, np.ascontiguousarray(arrays[0], dtype=index),
                                  np.ascontiguousarray(arrays[1], dtype=index),
-                                 np.ascontiguousarray(arrays[2], dtype=char))
+                                 np.ascontiguousarray(arrays[2], dtype=char), columns)
     with space.entered():
         arrays = [space.contiguous(space.array(part, wanted, "the matrix"))
                   for part, wanted in zip(arrays, ("i", "i", char) if narrow else ("q", "q", char))]
-    return _core.make_matrix(space.context, char, *(space.raw(part) for part in arrays))
+    start, column, value = (space.raw(part) for part in arrays)
+    return _core.make_matrix(space.context, char, start, column, value, columns)
 
 
 def _writes_to_out(function: Callable[..., Any]) -> bool:
@@ -302,6 +351,20 @@ def _space_of_problem(a: Any, others: tuple[Any, ...], device: Any, stream: Any)
     if isinstance(a, LinearOperator) and device is None:
         device = a.device
     return space_of(*others, device=device, stream=stream)
+
+
+def make_product(a: Any, space: Space, char: str, name: str, x: Any) -> tuple[Any, int, int]:
+    """The operator of `a` for one product, and the numbers of rows of Y and of X on this rank."""
+    if isinstance(a, SparseMatrix):
+        rows, columns = a._rows[0], a._columns[0]
+    elif sparse_source(a) is not None:
+        require_matrix(a.shape, name, True)
+        rows, columns = int(a.shape[0]), int(a.shape[1])
+        return _make_sparse(a, space, char, columns), rows, columns
+    else:
+        rows, _ = sizes(space, (name, a), vectors=(x,))
+        columns = rows
+    return make_operator(a, rows, space, char, name), rows, columns
 
 
 def make_operator(a: Any, n: int, space: Space, char: str, name: str) -> Any:

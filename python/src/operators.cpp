@@ -74,16 +74,19 @@ class PythonOperator final : public Base {
     nb::object function_;
 };
 
-/// A sparse matrix from this rank's rows in host memory, with global columns.
+/// A sparse matrix from this rank's rows, with global columns. columns: the rows of X on this rank;
+/// none for a square matrix.
 AnyOperator make_matrix(std::shared_ptr<SharedContext> shared, const std::string& dtype,
                         const InputArray& row_start, const InputArray& column,
-                        const InputArray& value) {
+                        const InputArray& value, std::optional<std::int64_t> columns) {
     return visit_dtype(dtype_of(dtype), [&]<class T>() {
         const auto make = [&]<class Index>(Index /*width*/) {
             return run(*shared, [&](Context&) {
                 return doors::matrix_from_csr<T, Index>(
-                    shared, {span_of<Index>(row_start), span_of<Index>(column), span_of<T>(value),
-                             place_of(value)});
+                    shared,
+                    {span_of<Index>(row_start), span_of<Index>(column), span_of<T>(value),
+                     place_of(value)},
+                    columns);
             });
         };
         return row_start.dtype() == dlpack_type<std::int64_t>() ? make(std::int64_t{})
@@ -97,6 +100,12 @@ void replace_values(const AnyOperator& a, const InputArray& value) {
         run(*a.home, [&](Context& ctx) {
             a.sparse<T>()->replace_values(ctx, span_of<T>(value), place_of(value));
         });
+    });
+}
+
+AnyOperator make_adjoint(const AnyOperator& a) {
+    return run(*a.home, [&](Context&) {
+        return visit_dtype(a.dtype, [&]<class T>() { return doors::adjoint_of<T>(a); });
     });
 }
 
@@ -138,8 +147,9 @@ void bind_operators(nb::module_& module) {
         .def_ro("rows", &AnyOperator::rows)
         .def_prop_ro("is_sparse", [](const AnyOperator& a) { return a.matrix != nullptr; });
     module.def("make_matrix", &make_matrix, "context"_a, "dtype"_a, "indptr"_a, "indices"_a,
-               "data"_a);
+               "data"_a, "columns"_a.none() = nb::none());
     module.def("replace_values", &replace_values, "a"_a, "values"_a);
+    module.def("make_adjoint", &make_adjoint, "a"_a);
     module.def("make_function", &make_function, "context"_a, "dtype"_a, "rows"_a, "function"_a,
                "dense"_a = false);
     module.def("make_preconditioner", &make_named_preconditioner, "a"_a, "name"_a,

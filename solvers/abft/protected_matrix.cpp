@@ -581,12 +581,14 @@ OperatorFaults ProtectedMatrix<T>::faults() const {
 template <class T>
 void ProtectedMatrix<T>::form_dots(Context& ctx, BlockView<const T> x, BlockView<const T> y,
                                    const ApplyOptions<T>& options) {
-    std::vector<T> sums(options.dot_yy.size() + options.dot_xy.size());
+    const std::size_t with_y = options.dot_yy.size() + options.dot_xy.size();
+    std::vector<T> sums(with_y + options.dot_xx.size());
     if (sums.empty()) {
         return;
     }
     const std::span<T> yy = std::span<T>(sums).first(options.dot_yy.size());
-    const std::span<T> xy = std::span<T>(sums).subspan(options.dot_yy.size());
+    const std::span<T> xy = std::span<T>(sums).subspan(yy.size(), options.dot_xy.size());
+    const std::span<T> xx = std::span<T>(sums).subspan(with_y);
     const bool formed = current_sums().has_dots();
     if (formed) {
         current_sums().take_dots(yy, xy, false);
@@ -597,9 +599,13 @@ void ProtectedMatrix<T>::form_dots(Context& ctx, BlockView<const T> x, BlockView
     if (!formed && !xy.empty()) {
         dots(ctx, x, y, xy, Reduce::this_rank);
     }
+    if (!xx.empty()) {
+        dots(ctx, x, x, xx, Reduce::this_rank);
+    }
     ctx.comm().sum(std::span<T>(sums));
     std::copy(yy.begin(), yy.end(), options.dot_yy.begin());
     std::copy(xy.begin(), xy.end(), options.dot_xy.begin());
+    std::copy(xx.begin(), xx.end(), options.dot_xx.begin());
 }
 
 #define QUIVER_INSTANTIATE(T) template class ProtectedMatrix<T>;

@@ -61,8 +61,9 @@ class ProtectedMatrix final : public Operator<T> {
     /// Throws NumericalError, on this rank alone, if a fault cannot be repaired.
     void apply(Context& ctx, BlockView<const T> x, BlockView<T> y) override;
     /// Dot products are reduced over the ranks after the check, by one all-reduce. On a device, a
-    /// product with beta = 0 forms the dots itself; after a repair the product is computed once
-    /// more to form them. In all other cases separate passes over X and Y form the dots.
+    /// product with beta = 0 forms the dots with Y itself; after a repair the product is computed
+    /// once more to form them. In all other cases, and for dot_xx, separate passes over X and Y
+    /// form the dots.
     void apply_fused(Context& ctx, BlockView<const T> x, BlockView<T> y,
                      const ApplyOptions<T>& options) override;
     void prepare(Context& ctx, std::span<const int> widths, bool dots = false) override {
@@ -133,7 +134,7 @@ class ProtectedMatrix final : public Operator<T> {
     struct Product {
         Product(Operand<T> x_, bool known, BlockView<T> y_, const ApplyOptions<T>& options_)
             : x(std::move(x_)), x_known(known), y(y_), options(options_) {
-            options.dot_yy = options.dot_xy = {};
+            options.dot_yy = options.dot_xy = options.dot_xx = {};
         }
         Operand<T> x;
         bool x_known;            // its checksums were formed before the product

@@ -71,7 +71,7 @@ std::string layout() {
            QUIVER_AT(quiver_csr, index_bits) + QUIVER_AT(quiver_csr, place) +
            QUIVER_AT(quiver_csr, index_base) + QUIVER_AT(quiver_csr, rows) +
            QUIVER_AT(quiver_csr, row_start) + QUIVER_AT(quiver_csr, column) +
-           QUIVER_AT(quiver_csr, value) +  //
+           QUIVER_AT(quiver_csr, value) + QUIVER_AT(quiver_csr, cols) +  //
            QUIVER_SIZE(quiver_progress) + QUIVER_AT(quiver_progress, solver) +
            QUIVER_AT(quiver_progress, stage) + QUIVER_AT(quiver_progress, iteration) +
            QUIVER_AT(quiver_progress, converged) + QUIVER_AT(quiver_progress, wanted) +

@@ -6,199 +6,17 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
-#include <limits>
 #include <memory>
-#include <numbers>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include <gtest/gtest.h>
+#include "tests/doors/c_interface_support.hpp"
 
-#include "blockvec/device.hpp"
-#include "blockvec/row_map.hpp"
-#include "c/quiver_mpi.h"
-#include "tests/support/test_context.hpp"
-
-namespace quiver {
+namespace quiver::test {
 namespace {
 
-using test::test_place;
-
 const quiver_scalar one = quiver_real(1), zero = quiver_real(0);
-
-/// Frees handles.
-struct Free {
-    void operator()(quiver_context* p) const { quiver_context_free(p); }
-    void operator()(quiver_operator* p) const { quiver_operator_free(p); }
-    void operator()(quiver_eigen_result* p) const { quiver_eigen_result_free(p); }
-    void operator()(quiver_linear_result* p) const { quiver_linear_result_free(p); }
-};
-template <class T>
-using Handle = std::unique_ptr<T, Free>;
-
-/// Calls f(&pointer) and returns a handle that owns the created object.
-template <class T, class F>
-Handle<T> make(F&& f) {
-    T* made = nullptr;
-    const quiver_status status = f(&made);
-    EXPECT_EQ(status, QUIVER_OK) << quiver_last_message();
-    return Handle<T>(made);
-}
-
-/// A copy of a vector in memory of the caller, in the place under test.
-template <class V>
-class Placed {
-  public:
-    Placed(Context& cpp, const std::vector<V>& values)
-        : stream_(cpp.stream()),
-          buffer_(cpp.allocate(memory_kind(cpp.place()), values.size() * sizeof(V), "a test")),
-          size_(values.size()) {
-        if (cpp.place() == Place::device) {
-            device::copy(buffer_.as<V>(), values.data(), size_ * sizeof(V), stream_);
-            cpp.synchronize();
-        } else {
-            std::copy(values.begin(), values.end(), buffer_.as<V>());
-        }
-    }
-    V* data() const { return buffer_.template as<V>(); }
-    std::vector<V> read(Context& cpp) const {
-        std::vector<V> values(size_);
-        if (cpp.place() == Place::device) {
-            device::copy(values.data(), data(), size_ * sizeof(V), stream_);
-            cpp.synchronize();
-        } else {
-            std::copy_n(data(), size_, values.begin());
-        }
-        return values;
-    }
-
-  private:
-    Stream stream_;
-    Buffer buffer_;
-    std::size_t size_;
-};
-
-/// A C context on all ranks in the place under test. It uses the stream of a C++ Context, whose
-/// allocations serve as the caller's memory.
-struct CInterface : testing::Test {
-    Context cpp = test::make_context();
-    Handle<quiver_context> context = make<quiver_context>([this](quiver_context** made) {
-        quiver_context_options options;
-        quiver_context_options_init(&options);
-        options.place = test_place() == Place::host ? QUIVER_HOST : QUIVER_DEVICE;
-        options.device = cpp.device().id;
-        options.stream = test_place() == Place::host ? nullptr : cpp.stream();
-        quiver_context_options_set_comm(&options, MPI_COMM_WORLD);
-        return quiver_context_create(&options, made);
-    });
-    quiver_context* ctx() const { return context.get(); }
-    static quiver_place place() { return static_cast<quiver_place>(test_place()); }
-
-    /// The symmetric n x n matrix with `diagonal` + i step on the diagonal and `beside` next to it.
-    Handle<quiver_operator> tridiagonal(int n, double diagonal, double beside, double step = 0) {
-        const RowMap map = RowMap::by_rows(cpp.comm(), n);
-        std::vector<int> start{0}, column;
-        std::vector<double> value;
-        for (auto i = static_cast<int>(map.first_row());
-             i < static_cast<int>(map.first_row() + map.local_rows()); ++i) {
-            for (int k = std::max(0, i - 1); k <= std::min(n - 1, i + 1); ++k) {
-                column.push_back(k);
-                value.push_back(k == i ? diagonal + step * i : beside);
-            }
-            start.push_back(static_cast<int>(column.size()));
-        }
-        quiver_csr csr;
-        quiver_csr_init(&csr);
-        csr.type = QUIVER_D;
-        csr.index_bits = 32;
-        csr.rows = map.local_rows();
-        csr.row_start = start.data();
-        csr.column = column.data();
-        csr.value = value.data();
-        return make<quiver_operator>(
-            [&](quiver_operator** a) { return quiver_matrix_create(ctx(), &csr, a); });
-    }
-    /// Eigenvalue j of that matrix for step = 0, ascending.
-    static double exact(int n, double diagonal, double beside, int j) {
-        return diagonal - 2 * std::abs(beside) * std::cos((j + 1) * std::numbers::pi / (n + 1));
-    }
-    Handle<quiver_eigen_result> solve(const quiver_operator* a, const quiver_eigen_options& options,
-                                      quiver_status expected = QUIVER_OK) {
-        quiver_eigen_result* result = nullptr;
-        const quiver_status status = quiver_eigensolve(ctx(), a, &options, &result);
-        EXPECT_EQ(status, expected) << quiver_last_message();
-        return Handle<quiver_eigen_result>(result);
-    }
-    static quiver_eigen_info info_of(const Handle<quiver_eigen_result>& result) {
-        quiver_eigen_info info;
-        quiver_eigen_info_init(&info);
-        EXPECT_EQ(quiver_eigen_result_get(result.get(), &info), QUIVER_OK);
-        return info;
-    }
-};
-
-quiver_eigen_options eigen_options(int k) {
-    quiver_eigen_options options;
-    quiver_eigen_options_init(&options);
-    options.k = k;
-    return options;
-}
-
-/// Checks a product with A = tridiag(1, i + 1, 1) from CSR arrays with the given index width and
-/// base. The columns of a row are in descending order.
-template <class T, class Index>
-void check_product(CInterface& test, quiver_type type, Index base) {
-    const int n = 23;
-    const RowMap map = RowMap::by_rows(test.cpp.comm(), n);
-    std::vector<Index> start{base}, column;
-    std::vector<T> value, x, y;
-    for (auto i = map.first_row(); i < map.first_row() + map.local_rows(); ++i) {
-        T sum(0);
-        for (std::int64_t k = std::min<std::int64_t>(n - 1, i + 1);
-             k >= std::max<std::int64_t>(0, i - 1); --k) {
-            column.push_back(static_cast<Index>(k) + base);
-            value.push_back(k == i ? T(static_cast<float>(i + 1)) : T(1));
-            sum += value.back() * T(static_cast<float>(k % 5));
-        }
-        start.push_back(static_cast<Index>(column.size()) + base);
-        x.push_back(T(static_cast<float>(i % 5)));
-        y.push_back(T(2) * sum + T(3));
-    }
-    const Placed<Index> start_there(test.cpp, start), column_there(test.cpp, column);
-    const Placed<T> value_there(test.cpp, value), x_there(test.cpp, x),
-        y_there(test.cpp, std::vector<T>(x.size(), T(1)));
-    quiver_csr csr;
-    quiver_csr_init(&csr);
-    csr.type = type;
-    csr.index_bits = 8 * sizeof(Index);
-    csr.index_base = static_cast<std::int32_t>(base);
-    csr.place = CInterface::place();
-    csr.rows = map.local_rows();
-    csr.row_start = start_there.data();
-    csr.column = column_there.data();
-    csr.value = value_there.data();
-    const auto a = make<quiver_operator>(
-        [&](quiver_operator** made) { return quiver_matrix_create(test.ctx(), &csr, made); });
-    const auto block = [&](T* data) {
-        return quiver_block_of(CInterface::place(), type, data, map.local_rows(), 1);
-    };
-    const quiver_block from = block(x_there.data()), to = block(y_there.data());
-    ASSERT_EQ(quiver_spmm(test.ctx(), a.get(), quiver_real(2), &from, quiver_real(3), &to),
-              QUIVER_OK)
-        << quiver_last_message();
-    EXPECT_EQ(y_there.read(test.cpp), y);
-    EXPECT_EQ(column_there.read(test.cpp), column) << "the caller's arrays stay as they are";
-}
-
-TEST_F(CInterface, TakesCsrArraysOfAllTypesIndexWidthsAndBases) {
-    for (const int base : {0, 1}) {
-        check_product<float, std::int32_t>(*this, QUIVER_S, base);
-        check_product<double, std::int64_t>(*this, QUIVER_D, base);
-        check_product<std::complex<float>, std::int64_t>(*this, QUIVER_C, base);
-        check_product<std::complex<double>, std::int32_t>(*this, QUIVER_Z, base);
-    }
-}
 
 TEST_F(CInterface, SolvesNearATargetByAnInverse) {
     const auto a = tridiagonal(200, 2, -1);
@@ -500,12 +318,6 @@ TEST_F(CInterface, BlocksMayHaveGapsAndBeUpdatedInPlace) {
     EXPECT_NEAR(products[1], 1, 1e-14);
 }
 
-void expect_error(quiver_status status, quiver_status expected, const char* part) {
-    EXPECT_EQ(quiver_status_name(status), std::string(quiver_status_name(expected)));
-    EXPECT_NE(std::string(quiver_last_message()).find(part), std::string::npos)
-        << "'" << quiver_last_message() << "' lacks '" << part << "'";
-}
-
 TEST_F(CInterface, NullPointersAreRefusedByName) {
     const auto a = tridiagonal(10, 2, -1);
     double data[100] = {};
@@ -527,6 +339,8 @@ TEST_F(CInterface, NullPointersAreRefusedByName) {
         {"csr", [&] { return quiver_matrix_create(ctx(), nullptr, &op); }},
         {"a is", [&] { return quiver_matrix_create(ctx(), &csr, nullptr); }},
         {"csr.row_start", [&] { return quiver_matrix_create(ctx(), &csr, &op); }},
+        {"adjoint", [&] { return quiver_adjoint_create(ctx(), a.get(), nullptr); }},
+        {"A is", [&] { return quiver_adjoint_create(ctx(), nullptr, &op); }},
         {"function",
          [&] { return quiver_operator_create(ctx(), QUIVER_D, 1, nullptr, nullptr, &op); }},
         {"name",
@@ -662,79 +476,6 @@ TEST_F(CInterface, EveryStatusHasACause) {
     EXPECT_STREQ(quiver_last_message(), "");
 }
 
-TEST_F(CInterface, ReplacedValuesChangeTheEigenvalues) {
-    const int n = 30;
-    const auto a = tridiagonal(n, 2, -1);
-    const RowMap map = RowMap::by_rows(cpp.comm(), n);
-    std::vector<double> value;
-    for (std::int64_t i = map.first_row(); i < map.first_row() + map.local_rows(); ++i) {
-        for (std::int64_t k = std::max<std::int64_t>(0, i - 1);
-             k <= std::min<std::int64_t>(n - 1, i + 1); ++k) {
-            value.push_back(k == i ? 5 : -2);
-        }
-    }
-    const Placed<double> there(cpp, value);
-    const auto replace = [&](const void* values, std::size_t count, quiver_place where) {
-        return quiver_matrix_replace_values(ctx(), a.get(), QUIVER_D, values,
-                                            static_cast<std::int64_t>(count), where);
-    };
-    for (const bool in_place : {false, true}) {
-        ASSERT_EQ(in_place ? replace(there.data(), value.size(), place())
-                           : replace(value.data(), value.size(), QUIVER_HOST),
-                  QUIVER_OK)
-            << quiver_last_message();
-        const auto result = solve(a.get(), eigen_options(3));
-        const quiver_eigen_info info = info_of(result);
-        for (int j = 0; j < 3; ++j) {
-            EXPECT_NEAR(info.values[j], exact(n, 5, -2, j), 1e-8);
-        }
-    }
-    expect_error(replace(value.data(), value.size() - 1, QUIVER_HOST), QUIVER_ERROR_SHAPE,
-                 "new values");
-    expect_error(replace(nullptr, value.size(), QUIVER_HOST), QUIVER_ERROR_INPUT, "null pointer");
-    expect_error(
-        quiver_matrix_replace_values(ctx(), a.get(), QUIVER_Z, value.data(), 1, QUIVER_HOST),
-        QUIVER_ERROR_SHAPE, "another scalar type");
-    value.back() = std::numeric_limits<double>::infinity();
-    expect_error(replace(value.data(), value.size(), QUIVER_HOST), QUIVER_ERROR_INPUT,
-                 "not finite");
-}
-
-TEST_F(CInterface, WrongMatricesAreRefused) {
-    const auto make_csr = [&](std::vector<int> start, std::vector<int> column,
-                              std::vector<double> value, int base) {
-        quiver_csr csr;
-        quiver_csr_init(&csr);
-        csr.type = QUIVER_D;
-        csr.index_bits = 32;
-        csr.index_base = base;
-        csr.rows = static_cast<std::int64_t>(start.size()) - 1;
-        csr.row_start = start.data();
-        csr.column = column.data();
-        csr.value = value.data();
-        quiver_operator* a = nullptr;
-        const quiver_status status = quiver_matrix_create(ctx(), &csr, &a);
-        return std::pair(status, Handle<quiver_operator>(a));
-    };
-    // Not symmetric.
-    const auto [status, a] = make_csr({0, 2, 3}, {0, 1, 1}, {1, 2, 1}, 0);
-    ASSERT_EQ(status, QUIVER_OK) << quiver_last_message();
-    EXPECT_EQ(solve(a.get(), eigen_options(1), QUIVER_ERROR_INPUT), nullptr);
-    EXPECT_NE(std::string(quiver_last_message()).find("not Hermitian"), std::string::npos);
-
-    expect_error(make_csr({0, 1, 2}, {0, 1 << 20}, {1, 2}, 0).first, QUIVER_ERROR_INPUT, "1048576");
-    expect_error(make_csr({0, 1, 2}, {0, 1}, {1, 2}, 1).first, QUIVER_ERROR_INPUT, "begins with 0");
-    expect_error(make_csr({0, 1, 2}, {0, 1}, {1, 2}, 2).first, QUIVER_ERROR_INPUT,
-                 "index_base = 2");
-    quiver_csr csr;
-    quiver_csr_init(&csr);
-    quiver_operator* none = nullptr;
-    expect_error(quiver_matrix_create(ctx(), &csr, &none), QUIVER_ERROR_INPUT, "index_bits = 0");
-    csr.index_bits = 64;
-    csr.type = 4;
-    expect_error(quiver_matrix_create(ctx(), &csr, &none), QUIVER_ERROR_INPUT, "type = 4");
-}
-
 TEST_F(CInterface, HandlesOfAnotherContextAreRefusedAndOutliveTheirOwn) {
     const auto a = tridiagonal(20, 2, -1);
     quiver_context* other = nullptr;
@@ -783,4 +524,4 @@ TEST_F(CInterface, ThreadsHaveTheirOwnMessagesAndMayShareAContext) {
 }
 
 }  // namespace
-}  // namespace quiver
+}  // namespace quiver::test

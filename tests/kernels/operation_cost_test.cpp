@@ -134,7 +134,7 @@ TEST(OperationCost, ChecksumsHaveThreeSumsOrFive) {
 TEST(OperationCost, SpmmvCountsEntriesWithTheirIndices) {
     // 7 entries, 4 rows, 2 columns: 14 multiply-adds; X and Y have 8 elements each.
     SpmmvArgs<double> args{};
-    args.own = 4;
+    args.x_rows = args.y_rows = 4;
     args.width = 2;
     args.entries = 9;  // two of them are padding, which is not counted
     expect_cost(cost(args, 7), 4, 0, 2, 7 * (8 + 4) + 16 * 8, 28);

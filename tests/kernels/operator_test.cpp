@@ -56,15 +56,17 @@ class DefaultApplyFused : public ::testing::Test {
         const auto size = static_cast<std::size_t>(width);
         std::vector<T> yy(with_dots ? size : 0);
         std::vector<T> xy(with_dots ? size : 0);
+        std::vector<T> xx(with_dots ? size : 0);
         TestBlock<T> x_block(ctx, x, map, layouts[1]);
         TestBlock<T> y_block(ctx, old, map, layouts[2]);
 
-        diagonal.apply_fused(ctx, x_block.view(), y_block.view(), {alpha, beta, shift, yy, xy});
+        diagonal.apply_fused(ctx, x_block.view(), y_block.view(), {alpha, beta, shift, yy, xy, xx});
 
         x_block.expect_unchanged();
         Global<T> expected(map.local_rows(), width);
         std::vector<wide_t<T>> expected_yy(size);
         std::vector<wide_t<T>> expected_xy(size);
+        std::vector<wide_t<T>> expected_xx(size);
         for (std::int64_t i = 0; i < rows; ++i) {
             for (int j = 0; j < width; ++j) {
                 const auto at = static_cast<std::size_t>(j);
@@ -75,7 +77,9 @@ class DefaultApplyFused : public ::testing::Test {
                     y += wide_t<T>(beta) * wide_t<T>(old(i, j));
                 }
                 expected_yy[at] += reference::conjugate(y) * y;
-                expected_xy[at] += reference::conjugate(wide_t<T>(x(i, j))) * y;
+                const wide_t<T> x_element(x(i, j));
+                expected_xy[at] += reference::conjugate(x_element) * y;
+                expected_xx[at] += reference::conjugate(x_element) * x_element;
                 if (i >= map.first_row() && i < map.first_row() + map.local_rows()) {
                     expected(i - map.first_row(), j) = static_cast<T>(y);
                 }
@@ -85,6 +89,7 @@ class DefaultApplyFused : public ::testing::Test {
         for (std::size_t j = 0; j < yy.size(); ++j) {
             EXPECT_EQ(wide_t<T>(yy[j]), expected_yy[j]);
             EXPECT_EQ(wide_t<T>(xy[j]), expected_xy[j]);
+            EXPECT_EQ(wide_t<T>(xx[j]), expected_xx[j]);
         }
         EXPECT_LE(diagonal.applications, 1);
     }
@@ -119,6 +124,9 @@ TYPED_TEST(DefaultApplyFused, RejectsShapesThatDisagree) {
                  ShapeError);
     EXPECT_THROW(diagonal.apply_fused(this->ctx, x.view(), y.view(), {T(1), T(0), {}, result, {}}),
                  ShapeError);
+    EXPECT_THROW(
+        diagonal.apply_fused(this->ctx, x.view(), y.view(), {T(1), T(0), {}, {}, {}, result}),
+        ShapeError);
     EXPECT_EQ(diagonal.applications, 0);
 }
 

@@ -125,19 +125,41 @@ def test_spmm(rng, char):
 
 
 @pytest.mark.parametrize("char", "fdFD")
+def test_spmm_of_rectangular_matrices_and_adjoints(rng, char):
+    for m, n in ((17, 130), (130, 17), (40, 40)):
+        a = sp.random(m, n, 0.2, format="csr", random_state=rng).astype(char)
+        if char in "FD":
+            a = sp.csr_matrix(a * (1 + 2j)).astype(char)
+        matrix = quiver.SparseMatrix(a)
+        assert matrix.H.shape == (n, m) and matrix.H is matrix.H and matrix.H.dtype == matrix.dtype
+        for columns in ((), (1,), (6,)):
+            x, y = block(rng, (n, *columns), char), block(rng, (m, *columns), char)
+            wide = a.astype("D")
+            close(matrix @ x, wide @ x, char, n)
+            close(quiver.spmm(a, x), wide @ x, char, n)
+            close(matrix.H @ y, wide.conj().T @ y, char, m)
+            close(matrix.H.H @ x, wide @ x, char, n)
+
+
+@pytest.mark.parametrize("char", "fdFD")
 @pytest.mark.parametrize("is_sorted", [True, False])
 def test_replaced_values(rng, char, is_sorted):
-    n = int(rng.integers(5, 400))
-    a = sp.random(n, n, 0.1, format="csr", random_state=rng).astype(char)
+    m, n = (int(size) for size in rng.integers(5, 400, 2))
+    a = sp.random(m, n, 0.1, format="csr", random_state=rng).astype(char)
     if not is_sorted:
         for begin, end in zip(a.indptr, a.indptr[1:]):
             a.indices[begin:end] = a.indices[begin:end][::-1].copy()
         a.has_sorted_indices = False
     matrix = quiver.SparseMatrix(a)
+    x, y = block(rng, (n, 3), char), block(rng, (m, 3), char)
+    before, adjoint = a.astype("D"), matrix.H
     a.data = block(rng, a.nnz, char)
     matrix.replace_values(a.data)
-    x = block(rng, (n, 3), char)
     close(matrix @ x, a.astype("D") @ x, char, n)
+    close(adjoint @ y, before.conj().T @ y, char, m)
+    close(matrix.H @ y, a.astype("D").conj().T @ y, char, m)
+    adjoint.replace_values(a.conj().T.tocsr().sorted_indices().data)
+    close(adjoint @ y, a.astype("D").conj().T @ y, char, m)
     with pytest.raises(ValueError, match="new values"):
         matrix.replace_values(a.data[1:])
     with pytest.raises(ValueError, match="finite"):
@@ -213,7 +235,10 @@ def test_refused_arguments(rng):
         (lambda: quiver.gram(np.ma.masked_array(x, mask=x > 0)), "masked"),
         (lambda: quiver.solve(np.ones((1, 2, 2)), np.ones((1, 2)), assume_a="odd"), "assume_a"),
         (lambda: quiver.LinearOperator((3, 2), None), "square"),
-        (lambda: quiver.SparseMatrix(sp.csr_matrix((2, 3))), "square"),
+        (lambda: quiver.SparseMatrix(sp.csr_matrix((2, 0))), "no columns"),
+        (lambda: quiver.eigsh(quiver.SparseMatrix(sp.csr_matrix((2, 3))), 1), "square"),
+        (lambda: quiver.SparseMatrix(sp.csr_matrix((2, 3))) @ np.ones(2), "X has 2 rows, 3 are"),
+        (lambda: quiver.SparseMatrix(sp.csr_matrix((2, 3))).H @ np.ones(3), "X has 3 rows, 2 are"),
         (lambda: quiver.spmm(sp.identity(3), np.ones(4)), "4 rows"),
     ]
     for call, text in cases:

@@ -46,6 +46,19 @@ def test_functions_and_linear_solves(rng):
         np.testing.assert_allclose(w, spectrum(a)[:2], atol=1e-12)
 
 
+def test_rectangular_matrices_and_adjoints():
+    rng = random_of_all_ranks()
+    for m, n in ((31, 50), (50, 31)):
+        a = sp.random(m, n, 0.3, format="csr", random_state=rng)
+        x, y = rng.standard_normal((n, 3)), rng.standard_normal((m, 3))
+        # The rows of X: as even as possible.
+        shares = [n // COMM.size + (rank < n % COMM.size) for rank in range(COMM.size)]
+        mine = slice(sum(shares[:COMM.rank]), sum(shares[:COMM.rank + 1]))
+        matrix = quiver.SparseMatrix(part(a, m), comm=COMM)
+        np.testing.assert_allclose(matrix @ x[mine], part(a @ x, m), atol=1e-12)
+        np.testing.assert_allclose(matrix.H @ part(y, m), (a.T @ y)[mine], atol=1e-12)
+
+
 def test_refused():
     with pytest.raises(TypeError, match="mpi4py"):
         quiver.eigsh(sp.identity(5), 1, comm="world")

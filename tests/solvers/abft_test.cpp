@@ -389,6 +389,14 @@ TYPED_TEST(AbftTest, NoFalseAlarms) {
     }
 }
 
+/// The checksums of a rank need the same rows of X and of Y.
+TEST(Abft, RefusesRectangularMatrices) {
+    Context ctx = make_context();
+    SparseMatrix<double> a(ctx,
+                           rows_from_entries<double>(ctx.comm(), 10, 8, Symmetry::general, {}));
+    EXPECT_THROW(ProtectedMatrix<double>(ctx, a, {AbftMode::detect, {}, log_chunk}), ShapeError);
+}
+
 /// `detect` reports faults and changes nothing.
 TEST(Abft, DetectChangesNothing) {
     Context ctx = make_context();
@@ -440,8 +448,10 @@ TEST(Abft, NoAdditionalMessage) {
     std::vector<double> yy(3);
     std::vector<double> xy(3);
     ApplyOptions<double> options;
+    std::vector<double> xx(3);
     options.dot_yy = yy;
     options.dot_xy = xy;
+    options.dot_xx = xx;
     const auto count = [&](Operator<double>& op) {
         const long before = all_reduces;
         op.apply(ctx, x.view(), y.view());
@@ -449,6 +459,7 @@ TEST(Abft, NoAdditionalMessage) {
         return all_reduces - before;
     };
     const long plain = count(a);
+    const std::vector<double> dots[] = {yy, xy, xx};
     for (const AbftMode mode : {AbftMode::off, AbftMode::detect, AbftMode::correct}) {
         ProtectedMatrix<double> guarded(ctx, a, {mode, {}, log_chunk});
         const long sums = count(guarded);
@@ -458,6 +469,12 @@ TEST(Abft, NoAdditionalMessage) {
             // Devices may sum the dots of an unchecked product without MPI, but those of a checked
             // product are summed by MPI.
             EXPECT_LE(sums, ctx.comm().size() > 1 ? 1 : 0) << to_string(mode);
+        }
+        for (std::size_t j = 0; j < 3; ++j) {
+            EXPECT_NEAR(yy[j], dots[0][j], 1e-13 * dots[0][j]) << to_string(mode);
+            EXPECT_NEAR(xy[j], dots[1][j], 1e-13 * std::sqrt(dots[0][j] * dots[2][j]));
+            EXPECT_NEAR(xx[j], dots[2][j], 1e-13 * dots[2][j]) << to_string(mode);
+            yy[j] = xy[j] = xx[j] = -1;
         }
     }
     int ritz = 0;

@@ -205,12 +205,14 @@ class ProjectedOperatorTest : public ::testing::Test {
         }
         std::vector<T> xy(width);
         std::vector<T> yy(width);
+        std::vector<T> xx(width);
         ApplyOptions<T> options;
         options.alpha = scaled ? other_coefficient<T>() : T(1);
         options.beta = scaled ? T(real_t<T>(0.5)) : T(0);
         options.shift = shifted ? std::span<const T>(shifts) : std::span<const T>();
         options.dot_xy = xy;
         options.dot_yy = yy;
+        options.dot_xx = xx;
         projected.apply_fused(ctx, of_x.view(), of_y.view(), options);
 
         WideBlock<T> wanted = exact(widened(given), with_b, shifted);
@@ -238,6 +240,9 @@ class ProjectedOperatorTest : public ::testing::Test {
             EXPECT_LE(
                 static_cast<double>(std::abs(static_cast<W>(yy[at]) - inner(wanted, j, wanted, j))),
                 dot_bound);
+            EXPECT_LE(static_cast<double>(std::abs(static_cast<W>(xx[at]) -
+                                                   inner(widened(given), j, widened(given), j))),
+                      dot_bound);
         }
     }
 

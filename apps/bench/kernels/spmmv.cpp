@@ -163,7 +163,7 @@ class SpmmvKernel final : public Kernel {
     Cost cost(const Case& c) const override {
         return visit_dtype(c.scalar, [&]<class T>() {
             SpmmvArgs<T> args{};
-            args.own = c.rows;
+            args.x_rows = args.y_rows = c.rows;
             args.width = c.shape.n;
             return quiver::cost(args, nonzeros_of(c));
         });

@@ -69,19 +69,19 @@ struct Packet {
 template <bool HALO, class T, class Index>
 struct SpmmvSource {
     using Address = unsigned long long;
-    Address x, halo;  // halo: address of the halo minus `own` rows
+    Address x, halo;  // halo: address of the halo minus x_rows rows
     std::int64_t ldx, halo_ld;
-    std::int64_t own;
+    std::int64_t x_rows;
 
     SpmmvSource(const SpmmvArgs<T>& args, std::int64_t halo_ld_, int column)
         : x(reinterpret_cast<Address>(args.x + column)),
           halo(reinterpret_cast<Address>(args.halo + column) -
-               static_cast<Address>(args.own * halo_ld_) * sizeof(T)),
+               static_cast<Address>(args.x_rows * halo_ld_) * sizeof(T)),
           ldx(args.ldx),
           halo_ld(halo_ld_),
-          own(args.own) {}
+          x_rows(args.x_rows) {}
     const T* operator()(Index row) const {
-        const bool far = HALO && row >= static_cast<Index>(own);
+        const bool far = HALO && row >= static_cast<Index>(x_rows);
         const Address from = far ? halo : x;
         if constexpr (sizeof(Index) == 4) {
             // One multiply-add: the launch guarantees that rows are less than 4 GiB apart.
@@ -134,7 +134,10 @@ struct SpmmvEnd {
     }
     /// Loads row `row` of X, which is likely to be cached.
     void load_x(std::int64_t row, int column) {
-        if (shifted() || ENDING == dotted || Sums::reads_x) {
+        // Without these dots, X may have fewer rows than Y.
+        const bool dots_with_x =
+            has_dots(ENDING) && (args.dot_xy != nullptr || args.dot_xx != nullptr);
+        if (shifted() || dots_with_x || Sums::reads_x) {
             const T* const from = args.x + row * args.ldx + column;
 #pragma unroll
             for (int w = 0; w < VECTORS; ++w) {
@@ -142,7 +145,7 @@ struct SpmmvEnd {
             }
         }
     }
-    /// Stores the row and adds to the dots: y^H y first, then x^H y.
+    /// Stores the row and adds to the dots: y^H y first, then x^H y, then x^H x.
     template <class Sums>
     void finish(std::int64_t row, int column, const T* sum, T* dot, Sums& sums,
                 const SpmmvSumsArgs& sums_args) const {
@@ -164,11 +167,15 @@ struct SpmmvEnd {
                     value = multiply_add(args.beta, old[w].at[v], value);
                 }
                 result.at[v] = value;
-                if constexpr (ENDING == dotted) {
+                if constexpr (has_dots(ENDING)) {
                     T& yy = dot[w * COUNT + v];
                     T& xy = dot[(VECTORS + w) * COUNT + v];
                     yy = multiply_add(conjugate(value), value, yy);
                     xy = multiply_add(conjugate(x[w].at[v]), value, xy);
+                }
+                if constexpr (ENDING == dotted_xx) {
+                    T& xx = dot[(2 * VECTORS + w) * COUNT + v];
+                    xx = multiply_add(conjugate(x[w].at[v]), x[w].at[v], xx);
                 }
                 if constexpr (ENDING >= summed) {
                     sums.add(sums_args, row, v, value, x[w].at[v], weight);
@@ -179,17 +186,17 @@ struct SpmmvEnd {
     }
 };
 
-/// Sums the blocks' dots, 2 WIDTH each, and stores the results.
-template <int WIDTH, int THREADS, class T>
+/// Sums the blocks' dots, DOTS WIDTH each, and stores the results.
+template <int DOTS, int WIDTH, int THREADS, class T>
 void spmmv_sum_dots(const SpmmvArgs<T>& args, T* partials, unsigned* counters, int group,
                     T* shared) {
-    sum_over_blocks<2 * WIDTH, THREADS>(2 * WIDTH, partials, counters, group, shared,
-                                        [&](int e, T total) {
-                                            T* const result = e < WIDTH ? args.dot_yy : args.dot_xy;
-                                            if (result != nullptr) {
-                                                result[e % WIDTH] = total;
-                                            }
-                                        });
+    sum_over_blocks<DOTS * WIDTH, THREADS>(
+        DOTS * WIDTH, partials, counters, group, shared, [&](int e, T total) {
+            T* const result = e < WIDTH ? args.dot_yy : e < 2 * WIDTH ? args.dot_xy : args.dot_xx;
+            if (result != nullptr) {
+                result[e % WIDTH] = total;
+            }
+        });
 }
 
 /// An integer type for sizes and slot numbers, including a few beyond the last slot.
@@ -325,7 +332,8 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
         return ahead;
     };
 
-    T dot[2 * count] = {};
+    constexpr int dots = dots_of_column(ENDING);
+    T dot[dots * count] = {};
     using End = SpmmvEnd<count, WORD, 1, 0, ENDING, T>;
     typename End::Sums row_sums;
     SpmmvLaneSums<T, End::Sums::values, 1> sums;
@@ -377,7 +385,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
         const std::int64_t slot = base + lane;
         if (lane < lanes && slot < args.rows && part == 0) {
             const std::int64_t row = spmmv_row_or_piece<CHECKED>(args, slot);
-            if (row < args.own) {
+            if (row < args.y_rows) {
                 End end_of_row(args);
                 end_of_row.load_old(row, column);
                 end_of_row.load_weights(sums_args, row);
@@ -394,7 +402,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
                 for (int v = 0; v < count; ++v) {
                     piece.at[v] = sum[v];
                 }
-                piece.store_streamed(args.pieces + (row - args.own) * halo_ld + column);
+                piece.store_streamed(args.pieces + (row - args.y_rows) * halo_ld + column);
             }
         }
         base = next_base;
@@ -402,21 +410,24 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
         next_base = base_after;
         next_run = run_after;
     }
-    if constexpr (ENDING == dotted) {
-        __shared__ T shared[2 * count * THREADS];
+    if constexpr (has_dots(ENDING)) {
+        __shared__ T shared[dots * count * THREADS];
         T* const partials = static_cast<T*>(workspace);
         sum_over_lanes(dot, lane, lanes, slots, shared);
         if (lane == 0 && part == 0) {
-            T* const mine = partials + static_cast<std::int64_t>(blockIdx.x) * (2 * WIDTH) + column;
+            T* const mine =
+                partials + static_cast<std::int64_t>(blockIdx.x) * (dots * WIDTH) + column;
 #pragma unroll
-            for (int v = 0; v < count; ++v) {
-                mine[v] = dot[v];
-                mine[WIDTH + v] = dot[count + v];
+            for (int d = 0; d < dots; ++d) {
+#pragma unroll
+                for (int v = 0; v < count; ++v) {
+                    mine[d * WIDTH + v] = dot[d * count + v];
+                }
             }
         }
         // Several lanes per sum would need too many registers.
         T* const none = nullptr;
-        spmmv_sum_dots<WIDTH, THREADS>(args, partials, counters, group, none);
+        spmmv_sum_dots<dots, WIDTH, THREADS>(args, partials, counters, group, none);
     }
     if constexpr (ENDING >= summed) {
         sums.template add<1>(row_sums.value, 0);
@@ -544,7 +555,8 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
         }
     };
 
-    T dot[2 * count * VECTORS] = {};
+    constexpr int dots = dots_of_column(ENDING);
+    T dot[dots * count * VECTORS] = {};
     using End = SpmmvEnd<count, WORD, VECTORS, slots * count, ENDING, T>;
     typename End::Sums row_sums;
     SpmmvLaneSums<T, End::Sums::values, unit> sums;
@@ -653,24 +665,25 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
         next_head = head_after;
         turn += warps;
     }
-    if constexpr (ENDING == dotted) {
+    if constexpr (has_dots(ENDING)) {
         constexpr int lanes = warps * unit;
-        __shared__ T shared[2 * count * VECTORS * THREADS];
+        __shared__ T shared[dots * count * VECTORS * THREADS];
         T* const partials = static_cast<T*>(workspace);
         const int row_lane = active ? warp * unit + mine : lanes;
         sum_over_lanes(dot, row_lane, lanes, slots, shared, row_lane * slots + lane % slots);
         if (row_lane == 0) {
-            T* const sums = partials + static_cast<std::int64_t>(blockIdx.x) * (2 * WIDTH) + column;
+            T* const sums =
+                partials + static_cast<std::int64_t>(blockIdx.x) * (dots * WIDTH) + column;
 #pragma unroll
-            for (int w = 0; w < VECTORS; ++w) {
+            for (int w = 0; w < dots * VECTORS; ++w) {
+                T* const to = sums + w / VECTORS * WIDTH + w % VECTORS * slots * count;
 #pragma unroll
                 for (int v = 0; v < count; ++v) {
-                    sums[w * slots * count + v] = dot[w * count + v];
-                    sums[WIDTH + w * slots * count + v] = dot[(VECTORS + w) * count + v];
+                    to[v] = dot[w * count + v];
                 }
             }
         }
-        spmmv_sum_dots<WIDTH, THREADS>(args, partials, counters, group, shared);
+        spmmv_sum_dots<dots, WIDTH, THREADS>(args, partials, counters, group, shared);
     }
     if constexpr (ENDING >= summed) {
         static_assert(VECTORS == 1);

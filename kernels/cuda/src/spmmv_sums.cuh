@@ -11,11 +11,20 @@ namespace quiver {
 
 /// The operations that follow the sums of a row.
 enum Ending {
-    scaled,  // Y = alpha A X
-    fused,   // also shift and beta
-    dotted,  // also dots
-    summed   // fused, with checksums; summed + f also forms the checksums of the SpmmvSummed f
+    scaled,     // Y = alpha A X
+    fused,      // also shift and beta
+    dotted,     // also the dots y^H y and x^H y
+    dotted_xx,  // also the dots x^H x
+    summed      // fused, with checksums; summed + f also forms the checksums of the SpmmvSummed f
 };
+
+constexpr bool has_dots(int ending) {
+    return ending == dotted || ending == dotted_xx;
+}
+/// The dots that a kernel forms of each column.
+constexpr int dots_of_column(int ending) {
+    return ending == dotted_xx ? 3 : 2;
+}
 
 /// The checksums of a few rows: the plain, mixed and square ones of Y, and those that the flags
 /// `ENDING - summed` (SpmmvSummed) select. `value` holds, for each kind in turn, the sums of the

@@ -66,9 +66,9 @@ void ProjectedOperator<T>::apply_fused(Context& ctx, BlockView<const T> x, Block
     } else {
         apply_generalised(ctx, x, y, options);
     }
-    if (!options.dot_yy.empty()) {
-        dots(ctx, y, y, options.dot_yy);
-    }
+    ApplyOptions<T> left = options;
+    left.dot_xy = {};
+    form_dots<T>(ctx, x, y, left);
 }
 
 template <class T>

@@ -138,8 +138,10 @@ void for_each_column_kernel(F&& f) {
         for (const std::size_t align : {alignof(T), std::size_t{16}}) {
             // Chunks of 32 rows, and compressed rows, most of them apart; seven entries per row.
             for (const int chunk : {32, 1}) {
-                for (const auto ending : {SpmmvEnding::scaled, SpmmvEnding::fused,
-                                          SpmmvEnding::dotted, SpmmvEnding::summed}) {
+                for (const auto ending :
+                     {SpmmvEnding::scaled, SpmmvEnding::fused,
+                      width % 3 == 2 ? SpmmvEnding::dotted_xx : SpmmvEnding::dotted,
+                      SpmmvEnding::summed}) {
                     const int sums =
                         ending == SpmmvEnding::summed ? std::array{0, 1, 10}[width % 3] : 0;
                     const SpmmvTiling tiling({.scalar_bytes = sizeof(T),
@@ -149,10 +151,10 @@ void for_each_column_kernel(F&& f) {
                                               .row_entries = 7,
                                               .halo = width % 2 == 0,
                                               .fused = ending == SpmmvEnding::fused,
-                                              .dots = ending == SpmmvEnding::dotted,
+                                              .dots = has_dots(ending),
                                               .sums = ending == SpmmvEnding::summed,
                                               .apart = chunk == 1 && width < 64});
-                    const bool wide = width == (ending == SpmmvEnding::dotted ? 5 : 4);
+                    const bool wide = width == (has_dots(ending) ? 5 : 4);
                     const bool checked = width == 3 || width == 8 || wide;
                     products.insert(expression<T>(tiling, wide ? "long" : "int", width % 2 == 0,
                                                   ending, checked, sums));
@@ -192,10 +194,12 @@ TEST(Nvrtc, CompilesProductsInDoubleWithoutSpills) {
                                   .row_entries = 7,
                                   .halo = width % 4 > 1,
                                   .dots = dots});
-        batch.add(
-            "spmmv.cuh", "sm_90",
-            expression<double>(tiling, "int", width % 4 > 1,
-                               dots ? SpmmvEnding::dotted : SpmmvEnding::scaled, width % 3 == 1));
+        batch.add("spmmv.cuh", "sm_90",
+                  expression<double>(tiling, "int", width % 4 > 1,
+                                     !dots            ? SpmmvEnding::scaled
+                                     : width % 4 == 0 ? SpmmvEnding::dotted_xx
+                                                      : SpmmvEnding::dotted,
+                                     width % 3 == 1));
     }
 
     const auto all = batch.compile_all();

@@ -103,9 +103,9 @@ void expect_same_arrays(Context& ctx, const SparseMatrix<T>& a, const SparseMatr
 }
 
 /// Compares a matrix of one rank with the storage that SparseLayout chooses on the host for the
-/// Context's place.
+/// Context's place. cols: the columns of the matrix, at least as many as there are rows.
 template <class T, class Index>
-void expect_storage_of_host(Context& ctx, const std::vector<Index>& row_start,
+void expect_storage_of_host(Context& ctx, std::int64_t cols, const std::vector<Index>& row_start,
                             const std::vector<Index>& column, const std::vector<T>& value,
                             const SparseFormat& format) {
     const auto n = std::ssize(row_start) - 1;
@@ -114,12 +114,16 @@ void expect_storage_of_host(Context& ctx, const std::vector<Index>& row_start,
     for (const Index offset : row_start) {
         offsets.push_back(offset - row_start.front());
     }
+    SparseLayout::Columns columns_for_tiles;
+    if (cols == n) {
+        columns_for_tiles = [&] { return EntryColumns(std::span<const Index>(column)); };
+    }
     const SparseLayout layout({format, ctx.place(), sizeof(T), is_complex_v<T>}, offsets, {}, n,
-                              [&] { return EntryColumns(std::span<const Index>(column)); });
+                              columns_for_tiles);
     Context host;
     const Buffer columns = make_entries<std::int32_t>(
         host, layout, offsets, "test", -1, [&](std::size_t k) { return column[k]; },
-        [&](std::int64_t piece) { return n + piece; });
+        [&](std::int64_t piece) { return cols + piece; });
     const Buffer values = make_entries<T>(
         host, layout, offsets, "test", T(0), [&](std::size_t k) { return value[k]; },
         [](std::int64_t) { return T(1); });
@@ -130,11 +134,14 @@ void expect_storage_of_host(Context& ctx, const std::vector<Index>& row_start,
     const Placed<Index> row_start_there(ctx, row_start), column_there(ctx, column);
     const Placed<T> value_there(ctx, value);
     for (const bool in_place : {true, false}) {
-        const CsrArrays<T, Index> there{row_start_there.span(), column_there.span(),
-                                        value_there.span(), ctx.place()};
-        const auto matrix = SparseMatrix<T>::template from_csr<Index>(
-            ctx, map, Symmetry::general,
-            in_place ? there : CsrArrays<T, Index>{row_start, column, value}, format);
+        CsrArrays<T, Index> arrays_of{row_start, column, value};
+        if (in_place) {
+            arrays_of = {row_start_there.span(), column_there.span(), value_there.span(),
+                         ctx.place()};
+        }
+        arrays_of.column_map = RowMap::by_rows(ctx.comm(), cols);
+        const auto matrix = SparseMatrix<T>::template from_csr<Index>(ctx, map, Symmetry::general,
+                                                                      arrays_of, format);
         EXPECT_EQ(matrix.format().kind, layout.format.kind);
         EXPECT_EQ(matrix.format().chunk, layout.format.chunk);
         EXPECT_EQ(matrix.format().sigma, layout.format.sigma);
@@ -287,7 +294,11 @@ TYPED_TEST(CsrArraysTest, TheStorageIsThatOfTheHost) {
         for (const SparseFormat& format : formats) {
             SCOPED_TRACE("kind " + std::to_string(kind) + ", chunk " +
                          std::to_string(format.chunk) + ", sigma " + std::to_string(format.sigma));
-            expect_storage_of_host<T, int>(ctx, csr.row_start, csr.column, csr.value, format);
+            expect_storage_of_host<T, int>(ctx, n, csr.row_start, csr.column, csr.value, format);
+            if (kind == 0) {
+                expect_storage_of_host<T, int>(ctx, n + 500, csr.row_start, csr.column, csr.value,
+                                               format);
+            }
         }
     }
     // Grids: tiles are useful for 48 points in each direction, but not for 33.
@@ -295,9 +306,16 @@ TYPED_TEST(CsrArraysTest, TheStorageIsThatOfTheHost) {
         const Grid grid(points);
         for (const int tile : {0, 1, 256}) {
             SCOPED_TRACE(std::to_string(points) + " points, tiles of " + std::to_string(tile));
-            expect_storage_of_host<T, std::int64_t>(ctx, grid.row_start, grid.column,
-                                                    std::vector<T>(grid.column.size(), T(3)),
-                                                    {SparseFormat::automatic, 0, 0, 0, tile});
+            const std::int64_t n = std::ssize(grid.row_start) - 1;
+            const SparseFormat format{SparseFormat::automatic, 0, 0, 0, tile};
+            const std::vector<T> value(grid.column.size(), T(3));
+            expect_storage_of_host<T, std::int64_t>(ctx, n, grid.row_start, grid.column, value,
+                                                    format);
+            // A rectangular matrix has no tiles.
+            if (points == 48 && tile != 1) {
+                expect_storage_of_host<T, std::int64_t>(ctx, n + 1, grid.row_start, grid.column,
+                                                        value, format);
+            }
         }
     }
 }

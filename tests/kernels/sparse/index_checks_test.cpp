@@ -163,7 +163,7 @@ struct LeafOperands {
         std::iota(list.begin(), list.end(), Index(0));
         std::fill_n(x.begin(), rows * width, T(1));
         std::fill_n(halo.begin(), halo_rows * width, T(1));
-        args.rows = args.own = rows;
+        args.rows = args.x_rows = args.y_rows = rows;
         args.chunk = chunk;
         args.entries = args.stored = stored;
         args.width = width;

@@ -211,6 +211,14 @@ TEST(Reordering, RefusesWhatIsNoBijection) {
     tall.row_start.assign(static_cast<std::size_t>(map.local_rows()) + 1, 0);
     EXPECT_THROW(plan_reordering(comm, tall), ShapeError);
     EXPECT_THROW(none.permute(comm, tall), ShapeError);
+    // Columns of a square matrix that the ranks share differently.
+    tall.global_cols = n;
+    tall.column_map = RowMap::by_local_rows(comm, comm.rank() == 0 ? n : 0);
+    const std::string expected =
+        comm.size() == 1 ? ""
+                         : "reordering: the columns of the matrix are distributed in another way";
+    EXPECT_EQ(test::message_of<ShapeError>(comm, [&] { plan_reordering(comm, tall); }), expected);
+    EXPECT_EQ(test::message_of<ShapeError>(comm, [&] { none.permute(comm, tall); }), expected);
 }
 
 void expect_counts(const HaloCounts& counts, Context& ctx, const CsrRows<double>& rows) {

@@ -225,7 +225,7 @@ TYPED_TEST(SparseFormatTest, LeavesAgreeWithTheReferenceForBothIndexWidths) {
             args.chunk = chunk;
             args.entries = layout.stored();
             args.width = width;
-            args.own = own;
+            args.x_rows = args.y_rows = own;
             args.alpha = T(1);
             args.beta = T(2);
             args.shift = T(3);
@@ -298,7 +298,7 @@ TYPED_TEST(SparseFormatTest, LeavesKnowRunsOfRows) {
         const auto x = integer_global<T>(generator, grid.rows(), width).values;
         const auto y = integer_global<T>(generator, grid.rows(), width).values;
         SpmmvArgs<T> args{};
-        args.rows = args.own = grid.rows();
+        args.rows = args.x_rows = args.y_rows = grid.rows();
         args.chunk = 32;
         args.list.log_run = std::countr_zero(static_cast<unsigned>(layout.part[0].run));
         args.tile = layout.tile;
