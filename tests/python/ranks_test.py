@@ -46,8 +46,7 @@ def test_functions_and_linear_solves(rng):
         np.testing.assert_allclose(w, spectrum(a)[:2], atol=1e-12)
 
 
-def test_rectangular_matrices_and_adjoints():
-    rng = random_of_all_ranks()
+def test_rectangular_matrices_and_adjoints(rng):
     for m, n in ((31, 50), (50, 31)):
         a = sp.random(m, n, 0.3, format="csr", random_state=rng)
         x, y = rng.standard_normal((n, 3)), rng.standard_normal((m, 3))
