@@ -133,9 +133,9 @@ void check_options(const EigenOptions& options, std::int64_t rows) {
     }
 }
 
-double remaining_seconds(const EigenOptions& options, double spent) {
+double remaining_seconds(const Comm& comm, const EigenOptions& options, double spent) {
     constexpr double least = 1e-3;
-    return options.max_seconds > 0 ? std::max(options.max_seconds - spent, least) : 0;
+    return options.max_seconds > 0 ? std::max(options.max_seconds - comm.max(spent), least) : 0;
 }
 
 }  // namespace quiver

@@ -9,6 +9,7 @@
 #include <limits>
 #include <optional>
 
+#include "blockvec/comm.hpp"
 #include "blockvec/event.hpp"
 #include "blockvec/scalar.hpp"
 
@@ -119,9 +120,10 @@ std::int64_t least_basis(const EigenOptions& options, std::int64_t rows);
 /// window must be finite and in order; k, `which` and the target are then ignored.
 void check_options(const EigenOptions& options, std::int64_t rows);
 
-/// max_seconds for a solve that follows after `spent` seconds of the same call: at least a
-/// millisecond, so that its first step ends it; 0 if there is no limit.
-double remaining_seconds(const EigenOptions& options, double spent);
+/// max_seconds for a solve that follows after `spent` seconds of the same call, by the clock of the
+/// slowest rank: at least a millisecond, so that its first step ends it; 0 if there is no limit.
+/// Collective.
+double remaining_seconds(const Comm& comm, const EigenOptions& options, double spent);
 
 /// Residuals below this many units of round-off of ||A|| are rounding noise of the products.
 constexpr double attainable_units = 32;

@@ -585,7 +585,7 @@ class AutomaticSolve {
     void attempt(Method method, std::int64_t most) {
         EigenOptions options = options_;
         options.max_iterations = most;
-        options.max_seconds = remaining_seconds(options_, result_.seconds);
+        options.max_seconds = remaining_seconds(ctx_.comm(), options_, result_.seconds);
         EigenProblem<T> problem = problem_;
         if (result_.vectors.width() > 0) {
             problem.start = std::as_const(result_).vectors.view();

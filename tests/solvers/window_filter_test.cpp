@@ -144,6 +144,36 @@ TYPED_TEST(WindowFilterTest, EigenvaluesAtAnEnd) {
     }
 }
 
+/// Large multiplets at both ends, and windows of width 0, with the least tolerance.
+TYPED_TEST(WindowFilterTest, EveryCopyAtAnEndWithTheLeastTolerance) {
+    using T = TypeParam;
+    constexpr int rows = 210;
+    constexpr int levels = 7;
+    std::vector<double> values(rows);
+    for (int i = 0; i < rows; ++i) {
+        values[static_cast<std::size_t>(i)] = 0.3 + i % levels;
+    }
+    auto a = test::diagonal<T>(this->ctx, values);
+    auto same = test::diagonal<T>(this->ctx, std::vector<double>(rows, -3));
+    const auto count = [&](Operator<T>& matrix, double low, double high) {
+        EigenOptions options;
+        options.window = Window{low, high};
+        options.method = Method::filter;
+        options.tol = epsilon_v<T>;
+        const EigenResult<T> result = eigensolve(this->ctx, EigenProblem<T>{matrix}, options);
+        EXPECT_TRUE(result.converged) << result.message;
+        for (const double value : result.eigenvalues) {
+            EXPECT_NEAR(std::clamp(value, low, high), value, 4000 * epsilon_v<T>);
+        }
+        return std::ssize(result.eigenvalues);
+    };
+    EXPECT_EQ(count(a, 2.3, 4.3), rows / levels * 3);
+    EXPECT_EQ(count(a, 2.3, 2.3), rows / levels);
+    EXPECT_EQ(count(a, 0.3, 6.3), rows);
+    EXPECT_EQ(count(same, -3, -3), rows);
+    EXPECT_EQ(count(same, -2, -1), 0);
+}
+
 TYPED_TEST(WindowFilterTest, InvalidInputIsAnInputError) {
     auto a = test::laplace3d<TypeParam>(this->ctx, 9, 8, 7);
     EigenOptions options;

@@ -132,7 +132,10 @@ class WindowFilter : public VerifiedSearch<T> {
         }
         basis.ritz();
         const int last = basis.size() - 1;
-        const double margin = basis.coupling_norm() + 64 * this->eps() * basis.norm();
+        // A spectrum that is one point to rounding still needs an interval around it.
+        const double width = basis.ritz_value(last) - basis.ritz_value(0);
+        const double least = width > 1e-6 * basis.norm() ? 64 * this->eps() : 1e-6;
+        const double margin = basis.coupling_norm() + least * basis.norm();
         spectrum_ = {basis.ritz_value(0) - margin, basis.ritz_value(last) + margin, 0};
         if (basis.norm() == 0) {
             spectrum_ = {-1, 1, 0};
@@ -159,7 +162,10 @@ class WindowFilter : public VerifiedSearch<T> {
         expected_ = moments.count(low_, high_);
         const FilterStep step = choose_step(moments);
         const double wanted = step.columns;
-        series_ = filter_series(spectrum_, low_, high_, step.design);
+        // The series of a window much narrower than its steps would be nearly 0.
+        const double wider = std::max(0.0, step.design.step - window) / 2;
+        series_ = filter_series(spectrum_, spectrum_.at_angle(spectrum_.angle(low_) + wider),
+                                spectrum_.at_angle(spectrum_.angle(high_) - wider), step.design);
         least_inside_ = 1;
         for (int i = 0; i <= window_samples; ++i) {
             const double at = low_ + (high_ - low_) * i / window_samples;
@@ -215,9 +221,8 @@ class WindowFilter : public VerifiedSearch<T> {
         block_->rayleigh_ritz(iterations_);
         // Move back mixtures of eigenvectors from both sides of the window, whose residuals are
         // large.
-        const double mixture = std::max(high_ - low_, 1e-6 * spectrum_.half_width()) / 6;
         block_->move_back(
-            [&](int j) { return block_->key(j) <= 0 && block_->residual(j) > mixture; });
+            [&](int j) { return block_->key(j) <= 0 && block_->residual(j) > mixture(); });
         int converged = 0;
         while (converged < inside() && block_->residual(converged) <= this->lockable()) {
             ++converged;
@@ -227,10 +232,18 @@ class WindowFilter : public VerifiedSearch<T> {
         this->report(block_->locked() + converged, worst_shown_, stage);
     }
 
-    /// Number of active pairs in the window.
+    /// The least residual of a pair that may be a mixture of eigenvectors from both sides of the
+    /// window.
+    double mixture() const { return std::max(high_ - low_, 1e-6 * spectrum_.half_width()) / 6; }
+
+    /// Number of active pairs in the window, and very close to it as long as their residuals do not
+    /// exclude that their eigenvalues lie in it: copies of an eigenvalue at an end have Ritz values
+    /// on both sides.
     int inside() const {
+        const double close = 1e-3 * mixture();
         int count = 0;
-        while (count < block_->active() && block_->key(count) <= 0) {
+        while (count < block_->active() &&
+               block_->key(count) <= std::min(block_->residual(count), close)) {
             ++count;
         }
         return count;
@@ -270,9 +283,14 @@ class WindowFilter : public VerifiedSearch<T> {
     /// The places in [Q X] of the pairs in the window: those that are locked and, after a search
     /// that was given up, the active ones. Locked pairs beside the window are no result.
     std::vector<int> places() const {
+        // With a tolerance near the rounding level, the residual is all that is known of a value.
+        // With a larger one, values are far more accurate than their residuals.
+        const double rounding = this->threshold() <= attainable_slack * this->attainable()
+                                    ? HUGE_VAL
+                                    : this->attainable();
         std::vector<int> places;
         for (int j = 0; j < block_->locked(); ++j) {
-            if (block_->locked_key(j) <= 0) {
+            if (block_->locked_key(j) <= std::min(block_->locked_residual(j), rounding)) {
                 places.push_back(j);
             }
         }

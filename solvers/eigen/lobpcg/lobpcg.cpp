@@ -295,7 +295,7 @@ EigenResult<T> Lobpcg<T>::verify_by_lanczos(BlockView<const T> candidates, doubl
     if (options.max_iterations > 0) {
         options.max_iterations = std::max<std::int64_t>(1, options.max_iterations - iterations());
     }
-    options.max_seconds = remaining_seconds(options, this->monitor().seconds());
+    options.max_seconds = remaining_seconds(this->ctx().comm(), options, this->monitor().seconds());
     Checkpoint<T>* const outer = this->problem().checkpoint;
     AnnotatedCheckpoint<T> checkpoint(outer, this->numbers(), resumed_);
     EigenProblem<T> problem = this->problem();

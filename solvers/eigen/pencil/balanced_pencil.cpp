@@ -199,7 +199,7 @@ class BalancedSolve {
             options_.max_iterations > 0
                 ? std::max<std::int64_t>(1, options_.max_iterations - iterations_)
                 : 0;
-        options.max_seconds = remaining_seconds(options_, seconds());
+        options.max_seconds = remaining_seconds(ctx_.comm(), options_, seconds());
         EigenResult<T> result = solve_in_units(balanced.problem(), options);
         iterations_ += result.iterations;
         applications_ += result.operator_applications;

@@ -98,7 +98,7 @@ class ReducedPencil {
             result.iterations += iterations;
             iterations = result.iterations;
             seconds += result.seconds;
-            options.max_seconds = remaining_seconds(options_, seconds);
+            options.max_seconds = remaining_seconds(ctx_.comm(), options_, seconds);
             applications_ += result.operator_applications;
             y = std::move(result.vectors);
             restore(std::as_const(y).view(), result);

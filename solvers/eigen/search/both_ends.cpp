@@ -166,7 +166,7 @@ class BothEnds {
             constraints = side_by_side<T>(ctx_, map_, problem_.constraints, columns_of(found));
             problem.constraints = std::as_const(constraints).view();
         }
-        options.max_seconds = remaining_seconds(options_, seconds_);
+        options.max_seconds = remaining_seconds(ctx_.comm(), options_, seconds_);
         EigenResult<T> result = eigensolve(ctx_, problem, options);
         seconds_ += result.seconds;
         return result;
