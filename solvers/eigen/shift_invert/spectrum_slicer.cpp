@@ -278,6 +278,7 @@ std::vector<int> SpectrumSlicer<W>::keepers(const std::vector<InversePair>& pair
             continue;
         }
         values_.push_back(apart <= rounding ? value : quotient);
+        largest_residual_ = std::max(largest_residual_, rayleigh.residuals[j]);
         kept.push_back(static_cast<int>(j));
     }
     rejections_ += rejects ? 1 : 0;

@@ -74,6 +74,9 @@ class SpectrumSlicer {
     double resolution() const { return resolution_; }
     /// The least x^H B x / ||x||^2 of the vectors found; at most 1.
     double least_length() const { return 1 / growth_; }
+    /// The largest residual ||A x - lambda B x|| / ((||A|| + |lambda| ||B||) ||x||) of the pairs
+    /// found.
+    double largest_residual() const { return largest_residual_; }
     /// True if the wanted set ends in a cluster that no factorisation can resolve.
     bool cluster_is_cut() const { return cluster_is_cut_; }
     bool is_stopped() const { return stopped_; }
@@ -138,6 +141,7 @@ class SpectrumSlicer {
     double resolution_ = 0;
     /// max ||x||^2 of the pairs found: 1 without B.
     double growth_ = 1;
+    double largest_residual_ = 0;
     /// True while the pairs of a cluster are searched that no factorisation resolves.
     bool is_in_cluster_ = false;
     /// The number of calls of keepers() that left a pair to another shift because of its residual.
