@@ -29,11 +29,11 @@ struct InversePair {
 template <class W>
 class InverseLanczos {
   public:
-    /// `known`: B-orthonormal eigenvectors, to which the basis is kept B-orthogonal. `columns`:
-    /// columns of the basis before a restart, at most rows - known. All arguments must outlive this
-    /// object.
+    /// `known`: B-orthonormal eigenvectors, to which the basis is kept B-orthogonal. The first
+    /// `far` of them lie far from the shift. `columns`: columns of the basis before a restart, at
+    /// most rows - known. All arguments must outlive this object.
     InverseLanczos(ShiftedPencil<W>& pencil, const ShiftedFactor<W>& factor,
-                   const std::vector<BlockVector<W>>& known, int block, int columns,
+                   const std::vector<BlockVector<W>>& known, int far, int block, int columns,
                    std::uint64_t seed);
 
     /// Extends the basis until it is full, and computes its Ritz pairs, those with the largest
@@ -49,8 +49,10 @@ class InverseLanczos {
     BlockVector<W> vectors(const std::vector<int>& pairs);
 
   private:
-    void start(const std::vector<BlockVector<W>>& known, int block);
+    void take_known(const std::vector<BlockVector<W>>& known);
+    void start();
     void step();
+    bool purge_far();
     void multiply_next(int count, int at);
     BlockView<const W> images(int first, int count) const;
     /// S, the coordinates of the Ritz vectors with these numbers.
@@ -59,7 +61,10 @@ class InverseLanczos {
     ShiftedPencil<W>& pencil_;
     const ShiftedFactor<W>& factor_;
     int known_ = 0;
+    /// Of the known vectors, those that steps do not project out; they come first.
+    int far_ = 0;
     int columns_;
+    int block_;
     std::uint64_t seed_;
     /// The known vectors, V and the next block; and their images under B if there is a B.
     BlockVector<W> basis_;
