@@ -119,7 +119,6 @@ void InverseLanczos<W>::step() {
     next_ = orth.columns;
 }
 
-/// Removes the components of the basis along the far vectors; false if they are too large.
 template <class W>
 bool InverseLanczos<W>::purge_far() {
     if (far_ == 0) {

@@ -23,7 +23,16 @@ struct InversePair {
 /// B (A - sigma B)^-1 B V is computed by its definition. A step orthonormalises the image of the
 /// last block and appends it; random directions replace directions that vanish, so that a basis may
 /// fill the whole space. Cost of a step of b columns with p columns in the basis: two triangular
-/// solves, two products with B, and two passes of Gram-Schmidt with 4 n b (p + known) flops each.
+/// solves, two products with B, and two passes of Gram-Schmidt with 4 n b (p + near) flops each.
+///
+/// The known vectors are projected out of every step, except far ones: a step multiplies a
+/// component along a known vector by its theta, so that the components grow whose |theta| is among
+/// the largest. When the basis is full, its components along the far vectors are measured and
+/// removed, 4 n (p + b) far flops. The span of the known vectors is invariant, so that the
+/// recurrence holds for what is left, and V stays B-orthonormal up to the squares of the
+/// components. If a component is larger than 1e-9, the basis starts again and projects every step
+/// against all known vectors.
+///
 /// Source: Wu and Simon, SIAM J. Matrix Anal. Appl. 22 (2000) 602; Grimes, Lewis, Simon, SIAM J.
 /// Matrix Anal. Appl. 15 (1994) 228.
 template <class W>
@@ -52,6 +61,7 @@ class InverseLanczos {
     void take_known(const std::vector<BlockVector<W>>& known);
     void start();
     void step();
+    /// Removes the components of the basis along the far vectors; false if they are too large.
     bool purge_far();
     void multiply_next(int count, int at);
     BlockView<const W> images(int first, int count) const;
