@@ -14,6 +14,7 @@
 #include <omp.h>
 #include <sys/resource.h>
 
+#include "apps/blas_kernels.hpp"
 #include "apps/execution.hpp"
 #include "apps/halo_table.hpp"
 #include "apps/matrix_facts.hpp"
@@ -131,6 +132,9 @@ int show_devices(const Comm& comm) {
                             mumps.empty() ? "not in this build: shift-invert is limited to 50000 "
                                             "rows; install libmumps-dev"
                                           : mumps);
+        if (const std::string kernels = blas_kernels(); !kernels.empty()) {
+            text += fmt::format("OpenBLAS    kernels for {}\n", kernels);
+        }
         const std::string scotch = scotch_version();
         text += fmt::format("SCOTCH      {}\n",
                             scotch.empty() ? "not in this build: rows are not partitioned by their "

@@ -19,6 +19,7 @@
 #include <CLI/Formatter.hpp>
 #include <fmt/format.h>
 
+#include "apps/blas_kernels.hpp"
 #include "apps/number_option.hpp"
 #include "apps/report.hpp"
 #include "apps/subcommands.hpp"
@@ -228,5 +229,6 @@ int run_on_ranks(int argc, char** argv) {
 }  // namespace quiver::apps
 
 int main(int argc, char** argv) {
+    quiver::apps::restart_with_fitting_blas_kernels(argv);
     return quiver::apps::run_on_ranks(argc, argv);
 }

@@ -107,6 +107,13 @@ constexpr double cheap_products = 5e9;
 constexpr std::int64_t crowded_rows = 20000;
 constexpr int crowding_steps = 60;
 constexpr double crowded_products = 3e8;
+/// The same limits for an end of a pencil, where lobpcg without a preconditioner takes many steps,
+/// each with a dense problem of three blocks: for 32,400 rows and 10 pairs, 500 steps took 9 s and
+/// shift_invert() 1.4 s.
+constexpr std::int64_t pencil_rows = 100000;
+constexpr double pencil_products = 2.5e9;
+/// Such steps of lobpcg before it is compared with a factorisation.
+constexpr std::int64_t patient_pencil_steps = 150;
 /// With more rows than this the forecast of a factorisation itself takes seconds.
 constexpr std::int64_t most_forecast_rows = 200000;
 /// With more rows than this the forecast by cuDSS takes more than about a second.
@@ -373,19 +380,22 @@ template <class T>
 MethodChoice choose_end(Context& ctx, const EigenProblem<T>& problem, const EigenOptions& options,
                         const DirectLimits& limits) {
     const bool is_end = options.which == Which::smallest || options.which == Which::largest;
-    if (!limits.can_factorise || limits.rows > crowded_rows || !is_end || options.window ||
-        problem.preconditioner != nullptr || problem.inverse != nullptr) {
+    const bool is_pencil = problem.b != nullptr;
+    if (!limits.can_factorise || limits.rows > (is_pencil ? pencil_rows : crowded_rows) ||
+        !is_end || options.window || problem.preconditioner != nullptr ||
+        problem.inverse != nullptr) {
         return {Method::automatic, ""};
     }
     if (devices_of(ctx) > 0 || !is_hard_end(ctx, problem, options)) {
         return {Method::automatic, ""};
     }
     const FactorForecast forecast = forecast_factorisation(ctx, problem, options);
-    if (!forecast.fits(options.k) || forecast.solve_products(options.k, false) > crowded_products) {
+    if (!forecast.fits(options.k) || forecast.solve_products(options.k, false) >
+                                         (is_pencil ? pencil_products : crowded_products)) {
         return {Method::automatic, ""};
     }
     return {Method::shift_invert,
-            (problem.b != nullptr ? "B is given; " : "the eigenvalues are crowded at this end; ") +
+            (is_pencil ? "B is given; " : "the eigenvalues are crowded at this end; ") +
                 forecast.words() + ", are cheap"};
 }
 
@@ -731,10 +741,14 @@ MethodChoice choose_method(Context& ctx, const EigenProblem<T>& problem,
     }
     if (limits.can_factorise) {
         const bool on_gpu = limits.needs_cudss;
+        const bool is_slow =
+            iteration.method == Method::lobpcg && problem.preconditioner == nullptr;
+        const std::int64_t steps = on_gpu    ? patient_gpu_steps
+                                   : is_slow ? patient_pencil_steps
+                                             : patient_steps;
         iteration.hand_over_after = iteration.method == Method::filter
                                         ? (on_gpu ? patient_gpu_sweeps : patient_sweeps)
-                                        : std::max(on_gpu ? patient_gpu_steps : patient_steps,
-                                                   patient_steps_per_pair * options.k);
+                                        : std::max(steps, patient_steps_per_pair * options.k);
     } else if (limits.rows <= limits.interior) {
         iteration.hand_over_after = limits.rows * limits.rows / rows_squared_per_step;
     }

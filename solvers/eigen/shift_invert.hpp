@@ -51,6 +51,11 @@ namespace quiver {
 /// of check_problem() and check_options(); IndefiniteError if B has a negative eigenvalue beyond
 /// rounding (32 eps of the largest row sum). Collective.
 ///
+/// If the rows of B differ by more than a factor of 256, the search solves D A D y = lambda D B D y
+/// with powers of two in the diagonal D (UnitBalance), x = D y, which changes neither eigenvalues
+/// nor counts. D depends on the size of the wanted eigenvalues: if those found have another size,
+/// up to three more searches with another D follow. Pairs meet the tolerance for x and for y.
+///
 /// B may be singular, or so ill-conditioned that its Cholesky factorisation fails. Eigenvalues that
 /// are then infinite, or larger than 1e16 ||A|| / ||B||, are not found: a search for more
 /// eigenvalues than are finite, or for an end that is infinite, ends unconverged, with a message.

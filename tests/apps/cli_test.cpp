@@ -321,6 +321,23 @@ TEST(Info, ListsWhatTheMachineHas) {
     }
 }
 
+/// An OpenBLAS that does not know the processor would take kernels without AVX2.
+TEST(Info, OpenBlasHasKernelsThatFitTheProcessor) {
+    const auto kernels_of = [](const std::string& environment) {
+        const Outcome outcome = run_command("info devices", 1, environment + " ");
+        EXPECT_EQ(outcome.status, 0) << outcome.err;
+        const std::size_t at = outcome.out.find("OpenBLAS    kernels for ");
+        return at == std::string::npos ? std::string()
+                                       : outcome.out.substr(at, outcome.out.find('\n', at) - at);
+    };
+    const std::string chosen = kernels_of("env -u OPENBLAS_CORETYPE");
+    if (chosen.empty() || run_command("info devices").out.find(" avx2") == std::string::npos) {
+        GTEST_SKIP() << "no OpenBLAS, or a processor without AVX2";
+    }
+    EXPECT_EQ(chosen.find("Prescott"), std::string::npos) << chosen;
+    EXPECT_NE(kernels_of("OPENBLAS_CORETYPE=Prescott").find("Prescott"), std::string::npos);
+}
+
 TEST(Info, DescribesAMatrixAlikeOnAnyNumberOfRanks) {
     const Folder folder;
     // 1-norm 9 (column 2), infinity norm 7 (row 2), Frobenius sqrt(4 + 9 + 36 + 1).

@@ -279,8 +279,11 @@ TEST(AutomaticRule, OperandsDecideWhatFollows) {
     EXPECT_EQ(chosen(pencil, Which::smallest).method,
               ctx.place() == Place::host ? Method::shift_invert : Method::lobpcg);
     EXPECT_EQ(chosen(pencil, Which::both_ends).method, Method::lobpcg);
-    EXPECT_EQ(chosen(pencil, Which::both_ends).hand_over_after, 500);
+    EXPECT_EQ(chosen(pencil, Which::both_ends).hand_over_after, 150);
     EXPECT_EQ(chosen(pencil, Which::target).method, Method::shift_invert);
+    pencil.preconditioner = &b;
+    EXPECT_EQ(chosen(pencil, Which::smallest).method, Method::lobpcg);
+    EXPECT_EQ(chosen(pencil, Which::smallest).hand_over_after, 500);
     EigenProblem<double> inverted{a};
     inverted.inverse = &b;
     EXPECT_EQ(chosen(inverted, Which::target).method, Method::jacobi_davidson);

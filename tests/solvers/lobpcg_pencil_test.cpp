@@ -385,6 +385,24 @@ TYPED_TEST(LobpcgPencilTest, AMassThatIsSingularToRounding) {
     }
 }
 
+/// The message of a solve that is too slow names a method that helps, if it can take the operators.
+TEST(LobpcgPencil, ASlowSolveNamesAnotherMethod) {
+    Context ctx = test::make_context();
+    auto a = test::laplace3d<double>(ctx, 12, 12, 8);
+    auto b = test::diagonal<double>(ctx, std::vector<double>(12 * 12 * 8, 2.0));
+    Products<double> products(a);
+    EigenOptions options = options_for(5);
+    options.method = Method::lobpcg;
+    options.max_iterations = 4;
+    const auto stored = eigensolve(ctx, EigenProblem<double>{a, &b}, options);
+    EXPECT_FALSE(stored.converged);
+    EXPECT_NE(stored.message.find("shift-invert"), std::string::npos) << stored.message;
+    const auto hidden = eigensolve(ctx, EigenProblem<double>{products, &b}, options);
+    EXPECT_FALSE(hidden.converged);
+    EXPECT_EQ(hidden.message.find("shift-invert"), std::string::npos) << hidden.message;
+    EXPECT_NE(hidden.message.find("preconditioner"), std::string::npos) << hidden.message;
+}
+
 TYPED_TEST(LobpcgPencilTest, ARowOfTheMassThatIsZero) {
     using T = TypeParam;
     std::vector<double> weights(40, 1.0);

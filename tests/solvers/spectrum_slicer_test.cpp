@@ -13,11 +13,15 @@
 
 #include <gtest/gtest.h>
 
+#include "kernels/column_ops.hpp"
+#include "kernels/tsmttsm.hpp"
+#include "solvers/eigen/eigensolver.hpp"
 #include "solvers/eigen/shift_invert/common_null_vectors.hpp"
 #include "solvers/eigen/shift_invert/factorisation.hpp"
 #include "tests/solvers/dense_rows.hpp"
 #include "tests/solvers/factorisation_checks.hpp"
 #include "tests/support/dense_oracle.hpp"
+#include "tests/support/problems.hpp"
 #include "tests/support/test_context.hpp"
 
 namespace quiver {
@@ -219,6 +223,77 @@ TYPED_TEST(SpectrumSlicerTest, CommonNullVectorsAreFoundAndCured) {
             b[static_cast<std::size_t>(row)][static_cast<std::size_t>(row)] += 1;
         }
         EXPECT_EQ(null_vectors_of(a, b).count, 0);
+    }
+}
+
+/// Known eigenvectors that are called far are found again neither if they are nearest the shift,
+/// where the basis notices and projects them out of every step, nor if they are farthest from it.
+TYPED_TEST(SpectrumSlicerTest, FarVectorsAreNotFoundAgain) {
+    using W = TypeParam;
+    constexpr int n = 60;
+    constexpr int known = 6;
+    for (const bool with_b : {false, true}) {
+        for (const bool nearest : {false, true}) {
+            DenseRows<W> a(n, std::vector<W>(n));
+            DenseRows<W> b(n, std::vector<W>(n));
+            for (std::size_t i = 0; i < n; ++i) {
+                b[i][i] = W(with_b ? 1 + 0.1 * static_cast<double>(i % 7) : 1);
+                a[i][i] = b[i][i] * W(static_cast<double>(i));
+            }
+            LdltFactorisation<W> factorisation;
+            ShiftedPencil<W> pencil(
+                1, test::rows_of(a),
+                with_b ? std::optional(test::rows_of(b)) : std::optional<CsrRows<W>>(),
+                factorisation);
+            const ShiftedFactor<W> factor = pencil.factor(-0.3);
+            std::vector<BlockVector<W>> vectors;
+            vectors.emplace_back(pencil.ctx(), pencil.map(), known);
+            const BlockView<W> x = vectors[0].view();
+            fill(pencil.ctx(), W(0), x);
+            for (int j = 0; j < known; ++j) {
+                const int row = nearest ? j : n - 1 - j;
+                const auto at = static_cast<std::size_t>(row);
+                x.data[row * x.ld + j] = W(1) / std::sqrt(b[at][at]);
+            }
+            InverseLanczos<W> lanczos(pencil, factor, vectors, known, 2, 40, 1);
+            const std::vector<InversePair>& pairs = lanczos.fill_basis();
+            for (int j = 0; j < 3; ++j) {
+                const double value = factor.sigma + 1 / pairs[static_cast<std::size_t>(j)].theta;
+                EXPECT_NEAR(value, j + (nearest ? known : 0), 1e-10) << with_b << nearest;
+            }
+        }
+    }
+}
+
+/// Both ends meet inside the spectrum, or have all of it; copies lie on both sides.
+TEST(ShiftInvert, BothEndsOfALatticeHaveAllCopies) {
+    Context ctx = test::make_context();
+    const std::vector<double> exact = test::laplace3d_spectrum(7, 7, 6);
+    SparseMatrix<double> a = test::laplace3d<double>(ctx, 7, 7, 6);
+    const int n = static_cast<int>(exact.size());
+    for (const int k : {60, 160, n - 9, n}) {
+        EigenOptions options;
+        options.method = Method::shift_invert;
+        options.which = Which::both_ends;
+        options.k = k;
+        const auto result = eigensolve(ctx, EigenProblem<double>{a}, options);
+        EXPECT_TRUE(result.converged) << result.message;
+        EXPECT_EQ(result.multiplicity, Multiplicity::verified);
+        ASSERT_EQ(result.eigenvalues.size(), static_cast<std::size_t>(k));
+        for (int j = 0; j < k; ++j) {
+            const int at = j < k / 2 ? j : n - k + j;
+            EXPECT_NEAR(result.eigenvalues[static_cast<std::size_t>(j)],
+                        exact[static_cast<std::size_t>(at)], 1e-12)
+                << k << ' ' << j;
+        }
+        const BlockView<const double> x = result.vectors.view();
+        SmallMatrix<double> gram(k, k);
+        tsmttsm(ctx, 1.0, x, x, 0.0, gram);
+        for (int i = 0; i < k; ++i) {
+            for (int j = 0; j <= i; ++j) {
+                EXPECT_NEAR(gram(i, j), i == j ? 1 : 0, 1e-12) << k;
+            }
+        }
     }
 }
 

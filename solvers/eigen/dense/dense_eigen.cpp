@@ -266,9 +266,8 @@ class DenseSearch : public VerifiedSearch<T> {
         comm.broadcast(values_.data(), free * sizeof(double), 0);
         comm.broadcast(facts.data(), sizeof(facts), 0);
         take_facts(facts);
-        choice_ =
-            select_pairs(values_, this->options(), which_, norm_b_ > 0 ? norm_ / norm_b_ : norm_,
-                         attainable_tolerance<real_t<T>>(0));
+        choice_ = select_pairs(values_, this->options(), which_, size_of_values(),
+                               attainable_tolerance<real_t<T>>(0));
         send_vectors(pencil ? &*pencil : nullptr);
     }
 
@@ -381,8 +380,9 @@ class DenseSearch : public VerifiedSearch<T> {
     bool search_again() override { return false; }
     void begin_complement() override {}
     ComplementVerdict complement() override {
-        return choice_.distance <= this->threshold() ? ComplementVerdict::tied
-                                                     : ComplementVerdict::outside;
+        return choice_.distance <= this->tolerance() * size_of_values()
+                   ? ComplementVerdict::tied
+                   : ComplementVerdict::outside;
     }
     void extend_complement() override {}
     void save(SolverState<T>& /*state*/) override {}
@@ -396,6 +396,8 @@ class DenseSearch : public VerifiedSearch<T> {
             result.expected_count = static_cast<double>(result.eigenvalues.size());
         }
     }
+    /// ||A|| / ||B||, to which rounding errors of the eigenvalues are relative.
+    double size_of_values() const { return norm_b_ > 0 ? norm_ / norm_b_ : norm_; }
     double norm() const override { return norm_; }
     double scale(double value) const override { return norm_ + std::abs(value) * norm_b_; }
 

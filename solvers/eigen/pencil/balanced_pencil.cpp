@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "kernels/column_ops.hpp"
 #include "kernels/sparse/sparse_matrix.hpp"
 #include "solvers/eigen/lanczos/spectrum_bounds.hpp"
+#include "solvers/eigen/pencil/congruent_operator.hpp"
 #include "solvers/eigen/pencil/unit_balance.hpp"
 #include "solvers/eigen/search/annotated_checkpoint.hpp"
 #include "solvers/eigen/search/audited_solve.hpp"
@@ -52,30 +54,14 @@ SparseMatrix<T> diagonal_of_powers(Context& ctx, const RowMap& map, const std::v
 
 /// Y = S A S X with a diagonal S.
 template <class T>
-class BalancedOperator final : public Operator<T> {
-  public:
-    BalancedOperator(Operator<T>& a, SparseMatrix<T>& s) : a_(a), s_(s) {}
-    const RowMap& row_map() const override { return a_.row_map(); }
-    void apply(Context& ctx, BlockView<const T> x, BlockView<T> y) override {
-        const std::size_t elements =
-            static_cast<std::size_t>(x.rows) * static_cast<std::size_t>(x.cols);
-        const Scratch scratch = ctx.scratch(memory_kind(ctx.place()), elements * sizeof(T));
-        const BlockView<T> z(scratch.as<T>(), x.rows, x.cols, x.cols, ctx.place());
-        s_.apply(ctx, x, y);
-        a_.apply(ctx, BlockView<const T>(y), z);
-        s_.apply(ctx, BlockView<const T>(z), y);
-    }
-    void prepare(Context& ctx, std::span<const int> widths, bool dots) override {
-        a_.prepare(ctx, widths, dots);
-        s_.prepare(ctx, widths);
-    }
-    void audit(Context& ctx) override { a_.audit(ctx); }
-    OperatorFaults faults() const override { return a_.faults(); }
-
-  private:
-    Operator<T>& a_;
-    SparseMatrix<T>& s_;
-};
+CongruentOperator<T> in_units(Operator<T>& a, SparseMatrix<T>& s) {
+    const auto multiply = [&s](Context& ctx, BlockView<const T> x, BlockView<T> y) {
+        s.apply(ctx, x, y);
+    };
+    return CongruentOperator<T>(
+        a, multiply, multiply,
+        [&s](Context& ctx, std::span<const int> widths) { s.prepare(ctx, widths); });
+}
 
 /// The pencil in the units of D, with all parts of the problem.
 template <class T>
@@ -86,12 +72,13 @@ class BalancedProblem {
                     const std::vector<int>& exponents)
         : d_(diagonal_of_powers<T>(ctx, problem.a.row_map(), exponents, 1)),
           inverse_d_(diagonal_of_powers<T>(ctx, problem.a.row_map(), exponents, -1)),
-          a_(problem.a, d_),
-          b_(*problem.b, d_),
+          a_(in_units(problem.a, d_)),
+          b_(in_units(*problem.b, d_)),
           problem_{a_} {
         problem_.b = &b_;
         if (problem.preconditioner != nullptr) {
-            problem_.preconditioner = &preconditioner_.emplace(*problem.preconditioner, inverse_d_);
+            problem_.preconditioner =
+                &preconditioner_.emplace(in_units(*problem.preconditioner, inverse_d_));
         }
         problem_.start = converted(ctx, start, start_);
         problem_.constraints = converted(ctx, problem.constraints, constraints_);
@@ -115,9 +102,9 @@ class BalancedProblem {
 
     SparseMatrix<T> d_;
     SparseMatrix<T> inverse_d_;
-    BalancedOperator<T> a_;
-    BalancedOperator<T> b_;
-    std::optional<BalancedOperator<T>> preconditioner_;
+    CongruentOperator<T> a_;
+    CongruentOperator<T> b_;
+    std::optional<CongruentOperator<T>> preconditioner_;
     BlockVector<T> start_;
     BlockVector<T> constraints_;
     EigenProblem<T> problem_;
@@ -138,6 +125,7 @@ class BalancedSolve {
 
     EigenResult<T> run() {
         const SavedState<T>* saved = saved_state(problem_);
+        units_.refuse_zero_rows();
         if (!units_.is_needed()) {
             return solve_(ctx_, problem_, options_);
         }
@@ -145,9 +133,7 @@ class BalancedSolve {
         size_ = saved != nullptr ? saved->number(size_in_state)
                                  : units_.likely_value(options_.which, options_.k);
         units_.balance(size_);
-        ctx_.emit(FallbackEvent{std::string(to_string(method_)) +
-                                ": the rows of B differ by many powers of two; other units of the "
-                                "unknowns make them alike"});
+        ctx_.emit(FallbackEvent{std::string(to_string(method_)) + words_of_other_units});
         estimate_norms();
         EigenOptions options = options_;
         const double least = attainable_tolerance<T>(0);

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,6 +19,7 @@
 #include "kernels/sparse/gathered_rows.hpp"
 #include "kernels/sparse/sparse_matrix.hpp"
 #include "solvers/eigen/lanczos/spectrum_bounds.hpp"
+#include "solvers/eigen/pencil/congruent_operator.hpp"
 #include "solvers/eigen/pencil/mass_factor.hpp"
 #include "solvers/eigen/search/audited_solve.hpp"
 #include "solvers/eigen/search/both_ends.hpp"
@@ -35,32 +35,6 @@ constexpr int panel_width = 64;
 /// The first solve asks for at least this many times the least tolerance that C attains, because
 /// the bound of the pencil's residual by that of C is pessimistic.
 constexpr double first_slack = 16;
-
-/// Y = G^-1 A G^-H X.
-template <class T>
-class ReducedOperator final : public Operator<T> {
-  public:
-    ReducedOperator(Operator<T>& a, MassFactor<T>& factor) : a_(a), factor_(factor) {}
-    const RowMap& row_map() const override { return a_.row_map(); }
-    void apply(Context& ctx, BlockView<const T> x, BlockView<T> y) override {
-        const std::size_t elements =
-            static_cast<std::size_t>(x.rows) * static_cast<std::size_t>(x.cols);
-        const Scratch scratch = ctx.scratch(memory_kind(ctx.place()), elements * sizeof(T));
-        const BlockView<T> z(scratch.as<T>(), x.rows, x.cols, x.cols, ctx.place());
-        factor_.solve_adjoint(ctx, x, y);
-        a_.apply(ctx, BlockView<const T>(y), z);
-        factor_.solve(ctx, BlockView<const T>(z), y);
-    }
-    void prepare(Context& ctx, std::span<const int> widths, bool dots) override {
-        a_.prepare(ctx, widths, dots);
-    }
-    void audit(Context& ctx) override { a_.audit(ctx); }
-    OperatorFaults faults() const override { return a_.faults(); }
-
-  private:
-    Operator<T>& a_;
-    MassFactor<T>& factor_;
-};
 
 template <class T>
 class ReducedPencil {
@@ -123,7 +97,7 @@ class ReducedPencil {
     }
 
   private:
-    /// C, with stored entries if A has them and G is diagonal.
+    /// C = G^-1 A G^-H, with stored entries if A has them and G is diagonal.
     void form_c() {
         Operator<T>& a = problem_.a;
         auto* const stored = dynamic_cast<SparseMatrix<T>*>(&a);
@@ -131,7 +105,14 @@ class ReducedPencil {
             c_ = std::make_unique<SparseMatrix<T>>(
                 ctx_, scaled_rows<T>(ctx_, *stored, factor_->inverse_diagonal()->view()));
         } else {
-            c_ = std::make_unique<ReducedOperator<T>>(a, *factor_);
+            c_ = std::make_unique<CongruentOperator<T>>(
+                a,
+                [this](Context& ctx, BlockView<const T> x, BlockView<T> y) {
+                    factor_->solve_adjoint(ctx, x, y);
+                },
+                [this](Context& ctx, BlockView<const T> x, BlockView<T> y) {
+                    factor_->solve(ctx, x, y);
+                });
         }
     }
 

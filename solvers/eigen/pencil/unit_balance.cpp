@@ -42,7 +42,10 @@ UnitBalance<T>::UnitBalance(Context& ctx, const EigenProblem<T>& problem, Method
     fill_random(ctx, seed + 0xa0761d6478bd642fu, random);
     copy(ctx, std::as_const(random).view(), probes_.view());
     const std::vector<double> sizes = row_sizes(*problem.b, nullptr);
-    refuse_zero_rows(sizes);
+    const auto first_zero = std::find(sizes.begin(), sizes.end(), 0.0);
+    zero_rows_ = std::count(first_zero, sizes.end(), 0.0);
+    first_zero_row_ =
+        zero_rows_ == 0 ? map.global_rows() : map.first_row() + (first_zero - sizes.begin());
     const Range range = range_of(sizes);
     is_needed_ = range.largest > std::ldexp(range.least, bits_needed);
     if (is_needed_) {
@@ -52,16 +55,11 @@ UnitBalance<T>::UnitBalance(Context& ctx, const EigenProblem<T>& problem, Method
 }
 
 template <class T>
-void UnitBalance<T>::refuse_zero_rows(const std::vector<double>& sizes) const {
-    const auto first = std::find(sizes.begin(), sizes.end(), 0.0);
-    const RowMap& map = problem_.a.row_map();
-    const std::int64_t row =
-        first == sizes.end() ? map.global_rows() : map.first_row() + (first - sizes.begin());
-    const std::int64_t least = -ctx_.comm().max(-row);
-    if (least < map.global_rows()) {
-        const std::int64_t zero =
-            ctx_.comm().sum(static_cast<std::int64_t>(std::count(sizes.begin(), sizes.end(), 0.0)));
-        const std::string row_number = std::to_string(least + 1) + " (counted from 1)";
+void UnitBalance<T>::refuse_zero_rows() const {
+    const std::int64_t zero = ctx_.comm().sum(zero_rows_);
+    if (zero > 0) {
+        const std::int64_t first = -ctx_.comm().max(-first_zero_row_);
+        const std::string row_number = std::to_string(first + 1) + " (counted from 1)";
         throw_indefinite(
             IndefiniteError::Operand::mass,
             std::string(to_string(method_)) + ": B is not positive definite: " +
@@ -159,8 +157,9 @@ double UnitBalance<T>::likely_value(Which which, int k) {
         std::all_of(quotients.begin(), quotients.end(), [](double q) { return q > 0; });
     const bool negative =
         std::all_of(quotients.begin(), quotients.end(), [](double q) { return q < 0; });
-    const bool near_zero =
-        (positive && which == Which::smallest) || (negative && which == Which::largest);
+    const bool near_zero = (positive && which == Which::smallest) ||
+                           (negative && which == Which::largest) ||
+                           which == Which::smallest_magnitude;
     double seen = 0;
     for (int at = 0; at <= 2 * most; ++at) {
         const int exponent = near_zero ? at - most : most - at;

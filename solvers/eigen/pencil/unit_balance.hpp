@@ -12,6 +12,10 @@
 
 namespace quiver {
 
+/// The end of the message of a solve in other units.
+inline constexpr const char* words_of_other_units =
+    ": the rows of B differ by many powers of two; other units of the unknowns make them alike";
+
 /// The exponents e of a diagonal D = 2^e with which the rows of D A D and theta D B D have similar
 /// norms, the larger of the two near 1.
 ///
@@ -26,14 +30,17 @@ namespace quiver {
 template <class T>
 class UnitBalance {
   public:
-    /// Equilibrates B alone. Throws the errors of checked_product(), and IndefiniteError if a row
-    /// of B is zero. Collective. Cost: a product of B with 8 columns; up to 9 such products if the
-    /// rows of B differ.
+    /// Equilibrates B alone; rows of B that are zero keep their units. Throws the errors of
+    /// checked_product(). Collective. Cost: a product of B with 8 columns; up to 9 such products if
+    /// the rows of B differ.
     UnitBalance(Context& ctx, const EigenProblem<T>& problem, Method method, std::uint64_t seed);
 
     /// False if the rows of B differ by so little that other units would change nothing.
     bool is_needed() const { return is_needed_; }
-    /// The size of the k-th eigenvalue from the wanted end, estimated from the norms of rows.
+    /// Throws IndefiniteError on all ranks if a row of B is zero. Collective.
+    void refuse_zero_rows() const;
+    /// The size of the k-th wanted eigenvalue at an end or, for smallest_magnitude, of the k-th
+    /// smallest |lambda|, estimated from the norms of rows.
     double likely_value(Which which, int k);
     /// Equilibrates A and theta B; theta: the size of the wanted eigenvalues. Cost: up to 8
     /// products with A and B of 8 columns each.
@@ -51,7 +58,6 @@ class UnitBalance {
         double least = 0;
         double largest = 0;
     };
-    void refuse_zero_rows(const std::vector<double>& sizes) const;
     /// The largest element of each row of D M D V. `quotients`: if not null, v_j^H D M D v_j.
     std::vector<double> row_sizes(Operator<T>& m, std::vector<double>* quotients);
     /// The least positive and the largest size on all ranks.
@@ -66,6 +72,10 @@ class UnitBalance {
     /// The exponents that equilibrate B alone.
     std::vector<int> of_b_;
     bool is_needed_ = false;
+    /// The rows of B on this rank that are zero: their number, and the first (counted from 0 over
+    /// all ranks).
+    std::int64_t zero_rows_ = 0;
+    std::int64_t first_zero_row_ = 0;
     std::int64_t applications_ = 0;
 };
 

@@ -15,20 +15,27 @@
 #include "solvers/orth/block_gram_schmidt.hpp"
 
 namespace quiver {
+namespace {
+
+/// The largest component of a basis vector along a far vector that leaves the basis orthonormal to
+/// rounding once it is removed.
+constexpr double most_far_share = 1e-9;
+
+}  // namespace
 
 template <class W>
 InverseLanczos<W>::InverseLanczos(ShiftedPencil<W>& pencil, const ShiftedFactor<W>& factor,
-                                  const std::vector<BlockVector<W>>& known, int block, int columns,
-                                  std::uint64_t seed)
-    : pencil_(pencil), factor_(factor), columns_(columns), seed_(seed) {
+                                  const std::vector<BlockVector<W>>& known, int far, int block,
+                                  int columns, std::uint64_t seed)
+    : pencil_(pencil), factor_(factor), far_(far), columns_(columns), block_(block), seed_(seed) {
     for (const BlockVector<W>& part : known) {
         known_ += part.width();
     }
     const int capacity = known_ + columns_ + block;
     basis_ = BlockVector<W>(pencil_.ctx(), pencil_.map(), capacity);
     b_basis_ = BlockVector<W>(pencil_.ctx(), pencil_.map(), pencil_.has_b() ? capacity : 0);
-    projected_ = SmallMatrix<W>(columns_, columns_);
-    start(known, block);
+    take_known(known);
+    start();
 }
 
 template <class W>
@@ -37,7 +44,7 @@ BlockView<const W> InverseLanczos<W>::images(int first, int count) const {
 }
 
 template <class W>
-void InverseLanczos<W>::start(const std::vector<BlockVector<W>>& known, int block) {
+void InverseLanczos<W>::take_known(const std::vector<BlockVector<W>>& known) {
     Context& ctx = pencil_.ctx();
     int to = 0;
     for (const BlockVector<W>& part : known) {
@@ -48,7 +55,14 @@ void InverseLanczos<W>::start(const std::vector<BlockVector<W>>& known, int bloc
         pencil_.inner().b->apply(ctx, std::as_const(basis_).columns(0, known_),
                                  b_basis_.columns(0, known_));
     }
-    const int width = std::min(block, columns_);
+}
+
+template <class W>
+void InverseLanczos<W>::start() {
+    Context& ctx = pencil_.ctx();
+    projected_ = SmallMatrix<W>(columns_, columns_);
+    size_ = 0;
+    const int width = std::min(block_, columns_);
     const BlockView<W> first = basis_.columns(known_, width);
     fill_random(ctx, seed_, 0, 0, first);
     if (pencil_.has_b()) {
@@ -90,12 +104,13 @@ void InverseLanczos<W>::step() {
     OrthOptions options;
     options.seed = ++seed_;
     const BlockView<W> none = {};
+    const int held = all - far_;
     const OrthResult<W> orth = block_gram_schmidt(
-        ctx, pencil_.map(), pencil_.inner(), std::as_const(basis_).columns(0, all), images(0, all),
-        z, pencil_.has_b() ? b_basis_.columns(all, width) : none, options);
+        ctx, pencil_.map(), pencil_.inner(), std::as_const(basis_).columns(far_, held),
+        images(far_, held), z, pencil_.has_b() ? b_basis_.columns(all, width) : none, options);
     for (int j = 0; j < width; ++j) {
         for (int i = 0; i < size_ + width; ++i) {
-            projected_(i, size_ + j) = orth.h(known_ + i, j);
+            projected_(i, size_ + j) = orth.h(known_ - far_ + i, j);
         }
     }
     multiply_next(orth.columns, all);
@@ -105,10 +120,44 @@ void InverseLanczos<W>::step() {
 }
 
 template <class W>
-const std::vector<InversePair>& InverseLanczos<W>::fill_basis() {
-    while (next_ > 0 && size_ + next_ <= columns_) {
-        step();
+bool InverseLanczos<W>::purge_far() {
+    if (far_ == 0) {
+        return true;
     }
+    Context& ctx = pencil_.ctx();
+    const int count = size_ + next_;
+    SmallMatrix<W> share(far_, count);
+    tsmttsm(ctx, W(1), images(0, far_), std::as_const(basis_).columns(known_, count), W(0), share);
+    double largest = 0;
+    for (int i = 0; i < far_; ++i) {
+        for (int j = 0; j < count; ++j) {
+            largest = std::max(largest, std::abs(share(i, j)));
+        }
+    }
+    if (!(largest <= most_far_share)) {
+        return false;
+    }
+    tsmm(ctx, W(-1), std::as_const(basis_).columns(0, far_), share.view(), W(1),
+         basis_.columns(known_, count));
+    if (pencil_.has_b()) {
+        tsmm(ctx, W(-1), std::as_const(b_basis_).columns(0, far_), share.view(), W(1),
+             b_basis_.columns(known_, count));
+    }
+    return true;
+}
+
+template <class W>
+const std::vector<InversePair>& InverseLanczos<W>::fill_basis() {
+    do {
+        while (next_ > 0 && size_ + next_ <= columns_) {
+            step();
+        }
+        if (purge_far()) {
+            break;
+        }
+        far_ = 0;
+        start();
+    } while (true);
     SmallMatrix<W> h(size_, size_);
     for (int i = 0; i < size_; ++i) {
         for (int j = 0; j <= i; ++j) {

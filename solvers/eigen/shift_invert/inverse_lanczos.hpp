@@ -23,17 +23,26 @@ struct InversePair {
 /// B (A - sigma B)^-1 B V is computed by its definition. A step orthonormalises the image of the
 /// last block and appends it; random directions replace directions that vanish, so that a basis may
 /// fill the whole space. Cost of a step of b columns with p columns in the basis: two triangular
-/// solves, two products with B, and two passes of Gram-Schmidt with 4 n b (p + known) flops each.
+/// solves, two products with B, and two passes of Gram-Schmidt with 4 n b (p + near) flops each.
+///
+/// The known vectors are projected out of every step, except far ones: a step multiplies a
+/// component along a known vector by its theta, so that the components grow whose |theta| is among
+/// the largest. When the basis is full, its components along the far vectors are measured and
+/// removed, 4 n (p + b) far flops. The span of the known vectors is invariant, so that the
+/// recurrence holds for what is left, and V stays B-orthonormal up to the squares of the
+/// components. If a component is larger than 1e-9, the basis starts again and projects every step
+/// against all known vectors.
+///
 /// Source: Wu and Simon, SIAM J. Matrix Anal. Appl. 22 (2000) 602; Grimes, Lewis, Simon, SIAM J.
 /// Matrix Anal. Appl. 15 (1994) 228.
 template <class W>
 class InverseLanczos {
   public:
-    /// `known`: B-orthonormal eigenvectors, to which the basis is kept B-orthogonal. `columns`:
-    /// columns of the basis before a restart, at most rows - known. All arguments must outlive this
-    /// object.
+    /// `known`: B-orthonormal eigenvectors, to which the basis is kept B-orthogonal. The first
+    /// `far` of them lie far from the shift. `columns`: columns of the basis before a restart, at
+    /// most rows - known. All arguments must outlive this object.
     InverseLanczos(ShiftedPencil<W>& pencil, const ShiftedFactor<W>& factor,
-                   const std::vector<BlockVector<W>>& known, int block, int columns,
+                   const std::vector<BlockVector<W>>& known, int far, int block, int columns,
                    std::uint64_t seed);
 
     /// Extends the basis until it is full, and computes its Ritz pairs, those with the largest
@@ -49,8 +58,11 @@ class InverseLanczos {
     BlockVector<W> vectors(const std::vector<int>& pairs);
 
   private:
-    void start(const std::vector<BlockVector<W>>& known, int block);
+    void take_known(const std::vector<BlockVector<W>>& known);
+    void start();
     void step();
+    /// Removes the components of the basis along the far vectors; false if they are too large.
+    bool purge_far();
     void multiply_next(int count, int at);
     BlockView<const W> images(int first, int count) const;
     /// S, the coordinates of the Ritz vectors with these numbers.
@@ -59,7 +71,10 @@ class InverseLanczos {
     ShiftedPencil<W>& pencil_;
     const ShiftedFactor<W>& factor_;
     int known_ = 0;
+    /// Of the known vectors, those that steps do not project out; they come first.
+    int far_ = 0;
     int columns_;
+    int block_;
     std::uint64_t seed_;
     /// The known vectors, V and the next block; and their images under B if there is a B.
     BlockVector<W> basis_;

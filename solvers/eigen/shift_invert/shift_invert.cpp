@@ -28,6 +28,7 @@
 #include "solvers/eigen/shift_invert/factor_forecast.hpp"
 #include "solvers/eigen/shift_invert/gathered_matrix.hpp"
 #include "solvers/eigen/shift_invert/mumps_factorisation.hpp"
+#include "solvers/eigen/shift_invert/row_units.hpp"
 #include "solvers/eigen/shift_invert/spectrum_slicer.hpp"
 #include "solvers/orth/indefinite_error.hpp"
 
@@ -74,9 +75,15 @@ struct Facts {
     std::int64_t found = 0;
     std::int64_t factorisations = 0;
     std::int64_t solves = 0;
+    /// Of A and B, and of the pencil in the units in which it is solved.
     PencilExponents exponents;
+    PencilExponents in_units;
+    /// Norms of the matrices divided by 2^exponents.
     double norm = 0;
     double norm_b = 1;
+    /// The quotient of the norms in the units, divided by 2^(in_units.a - in_units.b).
+    double quotient = 0;
+    bool has_units = false;
     double resolution = 0;
     double largest_move = 0;
     std::array<char, 512> message{};
@@ -262,6 +269,66 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
                 return;
             }
         }
+        facts_.in_units = facts_.exponents;
+        if (!b || !choose_units(a, *b)) {
+            start_slicer(std::move(a), std::move(b));
+            std::string message = find_pairs();
+            facts_.norm = pencil_->norm();
+            facts_.norm_b = pencil_->norm_b();
+            finish_search(message);
+            return;
+        }
+        constexpr int most_solves = 4;
+        for (int solves = 1;; ++solves) {
+            start_slicer_in_units(a, *b);
+            std::string message = find_pairs();
+            const bool fits = !facts_.proven || !units_->choose_others(largest_wanted_value());
+            if (fits || solves == most_solves || slicer_->is_stopped()) {
+                if (!fits) {
+                    facts_.proven = false;
+                    message =
+                        "the eigenvalues found differ so much in size from those expected that "
+                        "no units of the unknowns fit them; use lobpcg or dense";
+                }
+                finish_search(message);
+                return;
+            }
+            count_work();
+        }
+    }
+    /// True if the pencil is solved in other units of its unknowns. A B that is indefinite in these
+    /// units keeps its own, in which its negative eigenvalues are rounding errors.
+    bool choose_units(const CsrRows<Wide>& a, const CsrRows<Wide>& b) {
+        EigenOptions options = this->options();
+        options.target = to_scaled(options.target);
+        if (options.window) {
+            options.window =
+                Window{to_scaled(options.window->low), to_scaled(options.window->high)};
+        }
+        units_.emplace(a, b, options, which_);
+        if (units_->is_needed()) {
+            units_->choose();
+            CsrRows<Wide> in_units = b;
+            units_->apply(in_units);
+            scale_to_one(in_units);
+            facts_.has_units = !is_indefinite(in_units);
+        }
+        facts_.norm = units_->norm_a();
+        facts_.norm_b = units_->norm_b();
+        if (!facts_.has_units) {
+            units_.reset();
+        }
+        return facts_.has_units;
+    }
+    void start_slicer_in_units(CsrRows<Wide> a, CsrRows<Wide> b) {
+        units_->apply(a);
+        units_->apply(b);
+        facts_.in_units = {facts_.exponents.a + scale_to_one(a),
+                           facts_.exponents.b + scale_to_one(b)};
+        start_slicer(std::move(a), std::move(b));
+    }
+    void start_slicer(CsrRows<Wide> a, std::optional<CsrRows<Wide>> b) {
+        slicer_.reset();
         pencil_.emplace(this->ctx().threads(), std::move(a), std::move(b), factorisation());
         SlicerOptions options;
         options.block = static_cast<int>(
@@ -277,9 +344,10 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
         }
         options.seed = this->options().seed;
         if (this->options().max_iterations > 0) {
-            options.most_factorisations = this->options().max_iterations;
+            options.most_factorisations = this->options().max_iterations - facts_.factorisations;
         }
-        options.keep_going = [this](const SlicerProgress& progress) {
+        options.keep_going = [this](SlicerProgress progress) {
+            progress.factorisations += facts_.factorisations;
             reporting_ = true;
             send({Step::Kind::progress, 0, progress});
             const bool goes_on = report_step(progress);
@@ -287,19 +355,43 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
             return goes_on;
         };
         slicer_.emplace(*pencil_, options);
-        std::string message;
+    }
+    /// Sets facts_.proven; returns the reason why the pairs are not proved, if there is one.
+    std::string find_pairs() {
         try {
             facts_.proven = find();
-            message = slicer_->message();
+            return slicer_->message();
         } catch (const NumericalError&) {
             if (reporting_ || !pencil_->has_b()) {
                 throw;
             }
-            message =
-                "the wanted eigenvectors have no length in the inner product of B, which is "
-                "singular to rounding: their eigenvalues may be infinite; request the other end, "
-                "or those nearest a target";
+            facts_.proven = false;
+            return "the wanted eigenvectors have no length in the inner product of B, which is "
+                   "singular to rounding: their eigenvalues may be infinite; request the other "
+                   "end, or those nearest a target";
         }
+    }
+    /// The largest |lambda| of the wanted pairs, as an eigenvalue of the matrices divided by
+    /// 2^exponents.
+    double largest_wanted_value() {
+        std::vector<double> sorted = slicer_->values();
+        std::sort(sorted.begin(), sorted.end());
+        const double unit = std::ldexp(1.0, value_exponent());
+        for (double& value : sorted) {
+            value *= unit;
+        }
+        double largest = 0;
+        for (const int i : chosen_among(sorted, pencil_->norm() / pencil_->norm_b()).indices) {
+            largest = std::max(largest, std::abs(sorted[static_cast<std::size_t>(i)]));
+        }
+        return std::ldexp(largest, facts_.exponents.b - facts_.exponents.a);
+    }
+    void count_work() {
+        facts_.factorisations += pencil_->factorisations();
+        facts_.solves += pencil_->solves();
+        facts_.largest_move = std::max(facts_.largest_move, pencil_->largest_move());
+    }
+    void finish_search(std::string message) {
         if (!facts_.proven) {
             const std::string singular = words_of_singular_pencil();
             message = singular.empty() ? message : singular;
@@ -308,18 +400,22 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
             // The factorisations count the eigenvalues of a pencil that differs by rounding errors,
             // and these move such eigenvalues by more than their size.
             facts_.proven = false;
-            message =
-                "wanted eigenvectors have a length in the inner product of B that is within "
-                "rounding errors of 0; --method dense and lobpcg scale such a B";
+            message = "a wanted eigenvector x has x^H B x = " +
+                      number_text(slicer_->least_length() / pencil_->norm_b(), 2) +
+                      " ||B|| ||x||^2, within rounding errors of 0, so that its eigenvalue may be "
+                      "infinite; request the other end, or those nearest a target";
+        } else if (facts_.has_units && slicer_->largest_residual() > this->tolerance()) {
+            facts_.proven = false;
+            message = "a residual stays at " + number_text(slicer_->largest_residual(), 2) +
+                      " (||A|| + |lambda| ||B||), above the tolerance " +
+                      number_text(this->tolerance(), 2) +
+                      ", in units that make the rows of A and B alike; use lobpcg or dense";
         }
+        count_work();
         facts_.cluster_is_cut = slicer_->cluster_is_cut();
         facts_.found = static_cast<std::int64_t>(slicer_->values().size());
-        facts_.factorisations = pencil_->factorisations();
-        facts_.solves = pencil_->solves();
-        facts_.norm = pencil_->norm();
-        facts_.norm_b = pencil_->norm_b();
+        facts_.quotient = pencil_->norm() / pencil_->norm_b();
         facts_.resolution = slicer_->resolution();
-        facts_.largest_move = pencil_->largest_move();
         message.copy(facts_.message.data(), facts_.message.size() - 1);
     }
 
@@ -356,7 +452,7 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
     }
 
     double rounding() const { return attainable_tolerance<T>(0); }
-    int value_exponent() const { return facts_.exponents.a - facts_.exponents.b; }
+    int value_exponent() const { return facts_.in_units.a - facts_.in_units.b; }
     double to_scaled(double value) const { return std::ldexp(value, -value_exponent()); }
 
     Step send(Step step) {
@@ -398,6 +494,9 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
                 FallbackEvent{"shift-invert: a pivot is close to zero, a shift moves by " +
                               number_text(facts_.largest_move, 2) + " ||A||"});
         }
+        if (facts_.has_units) {
+            this->ctx().emit(FallbackEvent{std::string("shift-invert") + words_of_other_units});
+        }
         steps_ = facts_.factorisations;
         std::vector<double> found(static_cast<std::size_t>(facts_.found));
         if (slicer_) {
@@ -419,17 +518,22 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
         send_vectors();
     }
 
+    /// The wanted ones of the eigenvalues found; `quotient`: as in Facts.
+    PairChoice chosen_among(const std::vector<double>& sorted, double quotient) const {
+        EigenOptions options = this->options();
+        options.k = std::min(options.k, static_cast<int>(sorted.size()));
+        return select_pairs(sorted, options, which_, std::ldexp(quotient, value_exponent()),
+                            rounding());
+    }
     void choose(const std::vector<double>& sorted, const std::vector<int>& order) {
         const double unit = std::ldexp(1.0, value_exponent());
-        const double norm = facts_.norm / facts_.norm_b * unit;
         std::vector<int> chosen;
         if (!sorted.empty()) {
-            EigenOptions options = this->options();
-            options.k = std::min(options.k, static_cast<int>(sorted.size()));
-            const PairChoice choice = select_pairs(sorted, options, which_, norm, rounding());
+            const PairChoice choice = chosen_among(sorted, facts_.quotient);
             chosen = choice.indices;
-            tied_ = facts_.cluster_is_cut ||
-                    choice.distance <= std::max(facts_.resolution * unit, rounding() * norm);
+            tied_ =
+                facts_.cluster_is_cut ||
+                choice.distance <= unit * std::max(facts_.resolution, rounding() * facts_.quotient);
         }
         for (const int i : chosen) {
             values_.push_back(sorted[static_cast<std::size_t>(i)]);
@@ -443,7 +547,10 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
         const int n = static_cast<int>(map.global_rows());
         const int count = static_cast<int>(chosen_.size());
         this->ctx().comm().agree([&] { vectors_ = BlockVector<T>(this->ctx(), map, count); });
-        const double factor = std::ldexp(1.0, -facts_.exponents.b / 2);
+        const auto factor = [&](int row) {
+            const int e = units_ ? units_->exponents()[static_cast<std::size_t>(row)] : 0;
+            return std::ldexp(1.0, e - facts_.in_units.b / 2);
+        };
         const int most = sent_width(n);
         for (int first = 0; first < count; first += most) {
             SmallMatrix<T> panel(n, std::min(most, count - first));
@@ -451,7 +558,7 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
                 const BlockView<const Wide> x =
                     found_vector(chosen_[static_cast<std::size_t>(first + j)]);
                 for (int i = 0; i < n; ++i) {
-                    panel(i, j) = static_cast<T>(factor * x.data[i * x.ld]);
+                    panel(i, j) = static_cast<T>(factor(i) * x.data[i * x.ld]);
                 }
             }
             const auto size = static_cast<std::size_t>(n) * static_cast<std::size_t>(panel.cols());
@@ -553,6 +660,7 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
     /// These exist on rank 0 only.
     std::unique_ptr<CudssFactorisation<Wide>> cudss_;
     LdltFactorisation<Wide> ldlt_;
+    std::optional<RowUnits<Wide>> units_;
     std::optional<ShiftedPencil<Wide>> pencil_;
     std::optional<SpectrumSlicer<Wide>> slicer_;
 };

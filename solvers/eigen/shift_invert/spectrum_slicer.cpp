@@ -39,7 +39,7 @@ constexpr int patience = 3;
 constexpr int most_rejections = 16;
 /// The largest number of eigenvalues in an interval that is searched for k wanted ones.
 std::int64_t allowed(int k) {
-    return k + std::max(20, k);
+    return k + std::max(20, k / 8);
 }
 
 }  // namespace
@@ -94,6 +94,7 @@ void SpectrumSlicer<W>::negate() {
     }
     estimates_.clear();
     factor_ = {};
+    other_end_ = static_cast<int>(values_.size());
 }
 
 template <class W>
@@ -185,8 +186,8 @@ bool SpectrumSlicer<W>::search_once(const Wanted& wanted) {
         room, total == 1 && has_moved_ ? least
               : options_.max_basis > 0 ? std::max(options_.max_basis, least)
                                        : total + std::max({total, 5 * block, 20})));
-    InverseLanczos<W> lanczos(pencil_, factor_, vectors_, std::min(block, columns), columns,
-                              seed_ += 1000003);
+    InverseLanczos<W> lanczos(pencil_, factor_, vectors_, other_end_, std::min(block, columns),
+                              columns, seed_ += 1000003);
     estimates_.clear();
     int best = -1;
     int idle = 0;
@@ -278,6 +279,7 @@ std::vector<int> SpectrumSlicer<W>::keepers(const std::vector<InversePair>& pair
             continue;
         }
         values_.push_back(apart <= rounding ? value : quotient);
+        largest_residual_ = std::max(largest_residual_, rayleigh.residuals[j]);
         kept.push_back(static_cast<int>(j));
     }
     rejections_ += rejects ? 1 : 0;
@@ -494,8 +496,7 @@ bool SpectrumSlicer<W>::bracket_smallest(int k) {
 /// matter which of its pairs.
 template <class W>
 bool SpectrumSlicer<W>::take_cluster(double sigma, std::int64_t missing) {
-    cluster_is_cut_ = true;
-    cluster_shift_ = sigma;
+    cut_cluster_ = sigma;
     if (missing <= 0) {
         return true;
     }
@@ -509,8 +510,8 @@ bool SpectrumSlicer<W>::take_cluster(double sigma, std::int64_t missing) {
 
 template <class W>
 bool SpectrumSlicer<W>::fill_cluster(int total) {
-    return !cluster_is_cut_ ||
-           take_cluster(cluster_shift_, total - static_cast<std::int64_t>(values_.size()));
+    return !cut_cluster_ ||
+           take_cluster(*cut_cluster_, total - static_cast<std::int64_t>(values_.size()));
 }
 
 /// Finds the wanted pairs on both sides of the last shift, then a shift behind them.

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -65,7 +66,8 @@ class SpectrumSlicer {
     /// Finds further pairs of a cluster that is cut, until there are `total` pairs: both ends of
     /// the wanted set may lie in the same cluster.
     bool fill_cluster(int total);
-    /// Turns to the problem -A x = lambda B x; the pairs found stay.
+    /// Turns to the problem -A x = lambda B x; the pairs found stay, and count as far from the
+    /// next shifts.
     void negate();
 
     const std::vector<double>& values() const { return values_; }
@@ -74,8 +76,11 @@ class SpectrumSlicer {
     double resolution() const { return resolution_; }
     /// The least x^H B x / ||x||^2 of the vectors found; at most 1.
     double least_length() const { return 1 / growth_; }
+    /// The largest residual ||A x - lambda B x|| / ((||A|| + |lambda| ||B||) ||x||) of the pairs
+    /// found.
+    double largest_residual() const { return largest_residual_; }
     /// True if the wanted set ends in a cluster that no factorisation can resolve.
-    bool cluster_is_cut() const { return cluster_is_cut_; }
+    bool cluster_is_cut() const { return cut_cluster_.has_value(); }
     bool is_stopped() const { return stopped_; }
     /// Why a claim was not proved.
     const std::string& message() const { return message_; }
@@ -133,17 +138,20 @@ class SpectrumSlicer {
     std::map<double, double> error_;
     std::vector<double> values_;
     std::vector<BlockVector<W>> vectors_;
+    /// The number of pairs found before negate().
+    int other_end_ = 0;
     /// Ritz values that have not converged.
     std::vector<double> estimates_;
     double resolution_ = 0;
     /// max ||x||^2 of the pairs found: 1 without B.
     double growth_ = 1;
+    double largest_residual_ = 0;
     /// True while the pairs of a cluster are searched that no factorisation resolves.
     bool is_in_cluster_ = false;
     /// The number of calls of keepers() that left a pair to another shift because of its residual.
     int rejections_ = 0;
-    bool cluster_is_cut_ = false;
-    double cluster_shift_ = 0;
+    /// The shift beside the cluster in which the wanted set ends.
+    std::optional<double> cut_cluster_;
     bool stopped_ = false;
     std::string message_;
     std::uint64_t seed_;

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Pencils whose unknowns have units that differ by up to 30 decades: shift-invert, the dense solver
+// and the automatic choice find the eigenvalues of the pencil without units, all verified.
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "kernels/column_ops.hpp"
+#include "solvers/eigen/eigensolver.hpp"
+#include "tests/solvers/dense_rows.hpp"
+#include "tests/support/dense_oracle.hpp"
+#include "tests/support/problems.hpp"
+#include "tests/support/test_context.hpp"
+
+namespace quiver {
+namespace {
+
+using test::DenseRows;
+
+/// The wanted eigenvalues of an ascending spectrum, ascending.
+std::vector<double> selected(const std::vector<double>& spectrum, const EigenOptions& options) {
+    std::vector<double> values = spectrum;
+    if (options.window) {
+        std::erase_if(values, [&](double value) {
+            return value < options.window->low || value > options.window->high;
+        });
+        return values;
+    }
+    const auto k = static_cast<std::ptrdiff_t>(options.k);
+    if (options.which == Which::both_ends) {
+        values.erase(values.begin() + k / 2, values.end() - (k - k / 2));
+        return values;
+    }
+    const auto key = [&](double value) {
+        switch (options.which) {
+            case Which::largest:
+                return -value;
+            case Which::target:
+                return std::abs(value - options.target);
+            case Which::smallest_magnitude:
+                return std::abs(value);
+            case Which::largest_magnitude:
+                return -std::abs(value);
+            default:
+                return value;
+        }
+    };
+    std::sort(values.begin(), values.end(), [&](double a, double b) { return key(a) < key(b); });
+    values.resize(static_cast<std::size_t>(k));
+    std::sort(values.begin(), values.end());
+    return values;
+}
+
+template <class T>
+class GradedPencilTest : public ::testing::Test {
+  protected:
+    static constexpr double eps = static_cast<double>(epsilon_v<T>);
+    /// Decades of units whose squares, times entries, are normal numbers of T.
+    static constexpr int decades = sizeof(real_t<T>) == sizeof(float) ? 14 : 30;
+
+    struct Pencil {
+        DenseRows<T> a;
+        DenseRows<T> b;
+        std::vector<double> spectrum;
+    };
+
+    /// Random A and B; a positive definite A if `positive`.
+    Pencil random_pencil(int n, bool positive) {
+        Pencil pencil{test::random_matrix<T>(random, n, 2, positive),
+                      test::random_matrix<T>(random, n, 1, true),
+                      {}};
+        const auto values =
+            test::oracle::eigenvalues(test::as_oracle(pencil.a), test::as_oracle(pencil.b));
+        pencil.spectrum.assign(values.begin(), values.end());
+        return pencil;
+    }
+    /// The pencil in units of powers of two, with which products do not round.
+    Pencil in_units(Pencil pencil, const std::vector<int>& exponents) {
+        const auto apply = [&](DenseRows<T>& m) {
+            for (std::size_t i = 0; i < m.size(); ++i) {
+                for (std::size_t j = 0; j < m.size(); ++j) {
+                    m[i][j] *= std::ldexp(real_t<T>(1), exponents[i] + exponents[j]);
+                }
+            }
+        };
+        apply(pencil.a);
+        apply(pencil.b);
+        return pencil;
+    }
+    std::vector<int> graded_units(int n) {
+        std::vector<int> exponents;
+        for (int i = 0; i < n; ++i) {
+            exponents.push_back(static_cast<int>(decades * 3.32 * (i / (n - 1.0) - 0.5)));
+        }
+        return exponents;
+    }
+    std::vector<int> mixed_units(int n) {
+        std::vector<int> exponents = graded_units(n);
+        std::shuffle(exponents.begin(), exponents.end(), random);
+        return exponents;
+    }
+
+    /// `relative`: the values are compared relative to their own size, else to the largest one.
+    void expect(const Pencil& pencil, EigenOptions options, bool relative = false) {
+        SparseMatrix<T> a = test::stored(ctx, pencil.a);
+        SparseMatrix<T> b = test::stored(ctx, pencil.b);
+        EigenProblem<T> problem{a, &b};
+        const std::vector<double> exact = selected(pencil.spectrum, options);
+        const auto n = static_cast<double>(pencil.spectrum.size());
+        const double largest =
+            std::max(std::abs(pencil.spectrum.front()), std::abs(pencil.spectrum.back()));
+        const auto result = eigensolve(ctx, problem, options);
+        SCOPED_TRACE(std::string(to_string(options.method)) + " " + to_string(options.which));
+        EXPECT_TRUE(result.converged) << result.message;
+        EXPECT_EQ(result.multiplicity, Multiplicity::verified);
+        EXPECT_FALSE(result.cluster_cut);
+        ASSERT_EQ(result.eigenvalues.size(), exact.size());
+        for (std::size_t j = 0; j < exact.size(); ++j) {
+            const double size = relative ? std::abs(exact[j]) : largest;
+            EXPECT_NEAR(result.eigenvalues[j], exact[j], 100 * std::sqrt(n) * eps * size) << j;
+        }
+        // Residuals in rows: relative to the terms of each row, so that no unit hides a row.
+        const int count = result.vectors.width();
+        SmallMatrix<T> x(static_cast<int>(n), count);
+        const RowMap& map = result.vectors.row_map();
+        copy(ctx, std::as_const(result.vectors).view(),
+             x.view().row_range(map.first_row(), map.local_rows()));
+        ctx.comm().sum(
+            std::span<T>(x.data(), static_cast<std::size_t>(n) * static_cast<std::size_t>(count)));
+        for (int c = 0; c < count; ++c) {
+            expect_pair(pencil, x, c, result.eigenvalues[static_cast<std::size_t>(c)],
+                        result.tolerance);
+        }
+    }
+    /// r_i / s_i with s_i^2 = the sum of |a_ii| and |lambda| b_ii, relative to max s_i |x_i|.
+    void expect_pair(const Pencil& pencil, const SmallMatrix<T>& x, int c, double value,
+                     double tolerance) {
+        double residual = 0;
+        double length = 0;
+        for (std::size_t i = 0; i < pencil.a.size(); ++i) {
+            std::complex<double> sum = 0;
+            for (std::size_t j = 0; j < pencil.a.size(); ++j) {
+                using Wide = std::complex<double>;
+                sum += (Wide(pencil.a[i][j]) - value * Wide(pencil.b[i][j])) *
+                       Wide(x(static_cast<int>(j), c));
+            }
+            const double unit =
+                std::sqrt(std::abs(std::complex<double>(pencil.a[i][i])) +
+                          std::abs(value) * std::abs(std::complex<double>(pencil.b[i][i])));
+            residual = std::max(residual, std::abs(sum) / unit);
+            length =
+                std::max(length, unit * std::abs(std::complex<double>(x(static_cast<int>(i), c))));
+        }
+        EXPECT_LE(residual, 16 * (tolerance + eps) * length) << "pair " << c;
+    }
+
+    EigenOptions wanted(Method method, Which which, int k, double target = 0) {
+        EigenOptions options;
+        options.method = method;
+        options.which = which;
+        options.k = k;
+        options.target = target;
+        return options;
+    }
+    EigenOptions window(Method method, const std::vector<double>& spectrum, std::size_t first,
+                        std::size_t last) {
+        EigenOptions options = wanted(method, Which::smallest, 1);
+        options.window = Window{(spectrum[first - 1] + spectrum[first]) / 2,
+                                (spectrum[last - 1] + spectrum[last]) / 2};
+        return options;
+    }
+    void expect_all(const Pencil& pencil, Method method, bool relative = false) {
+        for (const Which which : {Which::smallest, Which::largest, Which::both_ends,
+                                  Which::smallest_magnitude, Which::largest_magnitude}) {
+            expect(pencil, wanted(method, which, 5), relative);
+        }
+        const std::size_t middle = pencil.spectrum.size() / 2;
+        const double target = 0.7 * pencil.spectrum[middle] + 0.3 * pencil.spectrum[middle + 1];
+        expect(pencil, wanted(method, Which::target, 4, target), relative);
+        expect(pencil, window(method, pencil.spectrum, middle - 3, middle + 6), relative);
+    }
+
+    Context ctx = test::make_context();
+    std::mt19937_64 random = test::make_generator();
+};
+using Scalars = ::testing::Types<float, double, std::complex<float>, std::complex<double>>;
+TYPED_TEST_SUITE(GradedPencilTest, Scalars);
+
+TYPED_TEST(GradedPencilTest, UnitsOverManyDecades) {
+    constexpr int n = 90;
+    for (const bool positive : {true, false}) {
+        const auto pencil = this->random_pencil(n, positive);
+        for (const Method method : {Method::shift_invert, Method::dense, Method::automatic}) {
+            this->expect_all(this->in_units(pencil, this->graded_units(n)), method);
+            this->expect_all(this->in_units(pencil, this->mixed_units(n)), method);
+        }
+    }
+}
+
+/// Blocks of two rows: a random pencil of two rows times 2^-e, where the unit of its second row is
+/// another power of two. The eigenvalues have the sizes 2^e of the blocks, and are known with all
+/// digits.
+TYPED_TEST(GradedPencilTest, EigenvaluesOverManyDecades) {
+    using T = TypeParam;
+    constexpr int n = 80;
+    typename GradedPencilTest<T>::Pencil pencil{
+        DenseRows<T>(n, std::vector<T>(n)), DenseRows<T>(n, std::vector<T>(n)), {}};
+    std::uniform_real_distribution<double> uniform(0.1, 1);
+    for (int i = 0; i < n; i += 2) {
+        const auto at = static_cast<std::size_t>(i);
+        const double size = std::ldexp(1.0, (i * 7 % n) / 2 - n / 4);
+        const auto a = static_cast<real_t<T>>(uniform(this->random));
+        const auto b = static_cast<real_t<T>>(uniform(this->random));
+        const auto mass = std::ldexp(real_t<T>(1), (i * 11 % 40) - 20);
+        // [1 a; a 4] and [2 0; 0 b]: 2 b l^2 - (b + 8) l + 4 - a^2 = 0
+        const double p = (b + 8) / (4 * static_cast<double>(b));
+        const double q = (4 - static_cast<double>(a) * a) / (2 * static_cast<double>(b));
+        const double root = p + std::sqrt(p * p - q);
+        pencil.spectrum.push_back(size * root);
+        pencil.spectrum.push_back(size * q / root);
+        const auto times = [&](double value) {
+            return T(static_cast<real_t<T>>(size * mass * value));
+        };
+        pencil.a[at][at] = times(1);
+        pencil.a[at][at + 1] = pencil.a[at + 1][at] = times(a);
+        pencil.a[at + 1][at + 1] = times(4);
+        pencil.b[at][at] = T(2 * mass);
+        pencil.b[at + 1][at + 1] = T(b * mass);
+    }
+    std::sort(pencil.spectrum.begin(), pencil.spectrum.end());
+    const Method method = Method::shift_invert;
+    this->expect(pencil, this->wanted(method, Which::smallest, 5), true);
+    this->expect(pencil, this->wanted(method, Which::smallest_magnitude, 5), true);
+    this->expect(pencil, this->wanted(method, Which::largest, 5), true);
+    for (const std::size_t at : {20u, 40u, 60u}) {
+        const double target = 0.7 * pencil.spectrum[at] + 0.3 * pencil.spectrum[at + 1];
+        this->expect(pencil, this->wanted(method, Which::target, 3, target), true);
+        this->expect(pencil, this->window(method, pencil.spectrum, at, at + 5), true);
+    }
+}
+
+}  // namespace
+}  // namespace quiver
