@@ -163,6 +163,22 @@ def _make_sparse(a: Any, space: Space, char: str) -> Any:
     here = source != "scipy" and space.device >= 0 and space.comm is None and \
         _device_of(a.data if source == "cupyx" else a) == space.device and \
         space.library == ("cupy" if source == "cupyx" else "torch")
+    arrays = csr_arrays(a, space, here)
+    narrow = all(str(part.dtype).endswith("int32") for part in arrays[:2])
+    if not here:
+        index = np.int32 if narrow else np.int64
+        return _core.make_matrix(space.context, char, np.ascontiguousarray(arrays[0], dtype=index),
+                                 np.ascontiguousarray(arrays[1], dtype=index),
+                                 np.ascontiguousarray(arrays[2], dtype=char))
+    with space.entered():
+        arrays = [space.contiguous(space.array(part, wanted, "the matrix"))
+                  for part, wanted in zip(arrays, ("i", "i", char) if narrow else ("q", "q", char))]
+    return _core.make_matrix(space.context, char, *(space.raw(part) for part in arrays))
+
+
+def csr_arrays(a: Any, space: Space, here: bool = False) -> list[Any]:
+    """Row offsets, columns and values of a sparse matrix, in host memory unless `here`."""
+    source = sparse_source(a)
     if source == "torch":
         with space.entered():
             csr = a.to_sparse_csr()
@@ -174,16 +190,7 @@ def _make_sparse(a: Any, space: Space, char: str) -> Any:
         with space.entered():
             csr = (a.get() if source == "cupyx" and not here else a).tocsr()
         arrays = [csr.indptr, csr.indices, csr.data]
-    narrow = all(str(part.dtype).endswith("int32") for part in arrays[:2])
-    if not here:
-        index = np.int32 if narrow else np.int64
-        return _core.make_matrix(space.context, char, np.ascontiguousarray(arrays[0], dtype=index),
-                                 np.ascontiguousarray(arrays[1], dtype=index),
-                                 np.ascontiguousarray(arrays[2], dtype=char))
-    with space.entered():
-        arrays = [space.contiguous(space.array(part, wanted, "the matrix"))
-                  for part, wanted in zip(arrays, ("i", "i", char) if narrow else ("q", "q", char))]
-    return _core.make_matrix(space.context, char, *(space.raw(part) for part in arrays))
+    return arrays
 
 
 def _writes_to_out(function: Callable[..., Any]) -> bool:
