@@ -103,7 +103,7 @@ def spectral_embedding(A: Any, k: int = 2, *, neighbors: int | None = None,
     (2, [0.0, 1.0, 1.0])
     """
     if isinstance(A, SparseMatrix):
-        raise TypeError("A: the matrix of scipy, cupyx or torch is expected, not quiver.SparseMatrix")
+        raise TypeError("A: a matrix of scipy, cupyx or torch is expected, not a SparseMatrix")
     if neighbors is not None:
         if comm is not None:
             raise ValueError("neighbors: the points of several ranks are not supported; make the "

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Spectral embedding against dense eigenvectors of SciPy's Laplacian, and against scikit-learn where
+"""Spectral embedding against dense eigenvectors of SciPy's Laplacian, and against scikit-learn, if
 it is installed."""
 
 import numpy as np
