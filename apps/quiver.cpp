@@ -43,6 +43,7 @@ constexpr const char* examples = R"(Examples:
   quiver gen --list                                the matrices that can be generated
   quiver qr X.h5 -o Q.h5                           an orthonormal basis of the columns in a file
   quiver kmeans X.h5 -k 10                         10 clusters of the rows in a file
+  quiver embed graph.mtx -k 8 -o positions.h5      Laplacian eigenvectors of a graph
   quiver info devices                              what this machine and this build have
 
 Exit status: 0 done, 1 not converged, 2 bad usage or input, 3 a failure while running.)";
@@ -142,6 +143,7 @@ int run(int argc, char** argv, const Comm& comm) {
     app.require_subcommand(1);
     add_bench(app, chosen);
     add_eigs(app, chosen);
+    add_embed(app, chosen);
     add_info(app, chosen);
     add_gen(app, chosen);
     add_kmeans(app, chosen);

@@ -22,6 +22,8 @@ using Action = std::function<int(const Comm& comm)>;
 void add_bench(CLI::App& app, Action& chosen);
 /// `quiver eigs`: eigenpairs of a Hermitian matrix.
 void add_eigs(CLI::App& app, Action& chosen);
+/// `quiver embed`: spectral embedding of a graph.
+void add_embed(CLI::App& app, Action& chosen);
 /// `quiver info`: properties of a matrix or of this machine.
 void add_info(CLI::App& app, Action& chosen);
 /// `quiver gen`: lists the generators, or writes a matrix as a Matrix Market file.

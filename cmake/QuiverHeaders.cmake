@@ -78,6 +78,7 @@ set(QUIVER_PUBLIC_HEADERS
     solvers/eigen/shift_invert.hpp
     solvers/eigen/solver_state.hpp
     solvers/eigen/window_filter.hpp
+    solvers/graph/spectral_embedding.hpp
     solvers/linear/bicgstab.hpp
     solvers/linear/block_cg.hpp
     solvers/linear/block_gmres.hpp

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The whole floor solvers/ in one include: eigenvalues, linear systems, orthonormal bases,
+// The whole floor solvers/ in one include: eigenvalues, graphs, linear systems, orthonormal bases,
 // preconditioners, and protection against silent faults.
 #pragma once
 
@@ -28,6 +28,7 @@
 #include "solvers/eigen/shift_invert.hpp"
 #include "solvers/eigen/solver_state.hpp"
 #include "solvers/eigen/window_filter.hpp"
+#include "solvers/graph/spectral_embedding.hpp"
 #include "solvers/linear/bicgstab.hpp"
 #include "solvers/linear/block_cg.hpp"
 #include "solvers/linear/block_gmres.hpp"

@@ -67,5 +67,6 @@ std::vector<Generator> hubbard_generators();
 std::vector<Generator> topi_generators();
 std::vector<Generator> matpde_generators();
 std::vector<Generator> irregular_generators();
+std::vector<Generator> neighbour_generators();
 
 }  // namespace quiver::apps

@@ -27,7 +27,7 @@ std::vector<Generator> all_generators() {
     std::vector<Generator> all;
     for (auto* family :
          {laplace_generators, spin_generators, lattice_generators, hubbard_generators,
-          topi_generators, matpde_generators, irregular_generators}) {
+          topi_generators, matpde_generators, irregular_generators, neighbour_generators}) {
         const std::vector<Generator> members = family();
         all.insert(all.end(), members.begin(), members.end());
     }

@@ -12,11 +12,12 @@ from ._core import version as __version__
 from ._cluster import KMeans, kmeans
 from ._dense import QR, BatchedLU, cholesky, gram, lu, qr, solve, spmm, tsmm, tsmm_gram, tsmttsm
 from ._eigen import EigenInfo, Iteration, NoConvergence, Unverified, UnverifiedWarning, eigsh
+from ._graph import SpectralEmbedding, nearest_neighbours, spectral_embedding
 from ._linear import LinearInfo, bicgstab, cg, gmres, minres
 from ._operators import LinearOperator, SparseMatrix
 
 __all__ = [
     "BatchedLU", "EigenInfo", "Error", "Iteration", "KMeans", "LinearInfo", "LinearOperator",
-    "NoConvergence", "QR", "SparseMatrix", "Unverified", "UnverifiedWarning", "__version__", "bicgstab", "cg", "cholesky",
-    "eigsh", "gmres", "gram", "kmeans", "lu", "minres", "qr", "solve", "spmm", "tsmm", "tsmm_gram", "tsmttsm",
+    "NoConvergence", "QR", "SparseMatrix", "SpectralEmbedding", "Unverified", "UnverifiedWarning", "__version__", "bicgstab", "cg", "cholesky",
+    "eigsh", "gmres", "gram", "kmeans", "lu", "minres", "nearest_neighbours", "qr", "solve", "spectral_embedding", "spmm", "tsmm", "tsmm_gram", "tsmttsm",
 ]

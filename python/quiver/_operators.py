@@ -211,17 +211,7 @@ def _make_sparse(a: Any, space: Space, char: str, columns: int | None = None) ->
     here = source != "scipy" and space.device >= 0 and space.comm is None and \
         _device_of(a.data if source == "cupyx" else a) == space.device and \
         space.library == ("cupy" if source == "cupyx" else "torch")
-    if source == "torch":
-        with space.entered():
-            csr = a.to_sparse_csr()
-        arrays = [part.detach().resolve_conj()
-                  for part in (csr.crow_indices(), csr.col_indices(), csr.values())]
-        if not here:
-            arrays = [np.asarray(part.cpu()) for part in arrays]
-    else:
-        with space.entered():
-            csr = (a.get() if source == "cupyx" and not here else a).tocsr()
-        arrays = [csr.indptr, csr.indices, csr.data]
+    arrays = csr_arrays(a, space, here)
     narrow = all(str(part.dtype).endswith("int32") for part in arrays[:2])
     if not here:
         index = np.int32 if narrow else np.int64
@@ -233,6 +223,23 @@ def _make_sparse(a: Any, space: Space, char: str, columns: int | None = None) ->
                   for part, wanted in zip(arrays, ("i", "i", char) if narrow else ("q", "q", char))]
     start, column, value = (space.raw(part) for part in arrays)
     return _core.make_matrix(space.context, char, start, column, value, columns)
+
+
+def csr_arrays(a: Any, space: Space, here: bool = False) -> list[Any]:
+    """Row offsets, columns and values of a sparse matrix, in host memory unless `here`."""
+    source = sparse_source(a)
+    if source == "torch":
+        with space.entered():
+            csr = a.to_sparse_csr()
+        arrays = [part.detach().resolve_conj()
+                  for part in (csr.crow_indices(), csr.col_indices(), csr.values())]
+        if not here:
+            arrays = [np.asarray(part.cpu()) for part in arrays]
+    else:
+        with space.entered():
+            csr = (a.get() if source == "cupyx" and not here else a).tocsr()
+        arrays = [csr.indptr, csr.indices, csr.data]
+    return arrays
 
 
 def _writes_to_out(function: Callable[..., Any]) -> bool:

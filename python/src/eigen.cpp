@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Eigensolves from Python.
+// Eigensolves and spectral embeddings from Python.
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -17,6 +18,7 @@
 #include "python/src/arrays.hpp"
 #include "python/src/bindings.hpp"
 #include "python/src/operators.hpp"
+#include "solvers/graph/spectral_embedding.hpp"
 
 namespace quiver::python {
 
@@ -133,12 +135,9 @@ EigenOutcome take(EigenResult<T> result, std::int64_t faults) {
     return out;
 }
 
-EigenOutcome eigensolve_any(std::shared_ptr<SharedContext> shared, const EigenRequest& request,
-                            const AnyOperator& a, const AnyOperator* b,
-                            const AnyOperator* preconditioner, const AnyOperator* inverse,
-                            const std::optional<InputArray>& start,
-                            const std::optional<InputArray>& constraints, nb::object callback) {
-    const auto keep_going = [&](const IterationEvent& event) {
+/// A keep_going that calls a Python function, which may be None, and checks for signals.
+std::function<bool(const IterationEvent&)> calls(const nb::object& callback) {
+    return [&callback](const IterationEvent& event) {
         return call_python([&] {
             if (PyErr_CheckSignals() != 0) {
                 nb::raise_python_error();
@@ -149,12 +148,19 @@ EigenOutcome eigensolve_any(std::shared_ptr<SharedContext> shared, const EigenRe
             }
         });
     };
+}
+
+EigenOutcome eigensolve_any(std::shared_ptr<SharedContext> shared, const EigenRequest& request,
+                            const AnyOperator& a, const AnyOperator* b,
+                            const AnyOperator* preconditioner, const AnyOperator* inverse,
+                            const std::optional<InputArray>& start,
+                            const std::optional<InputArray>& constraints, nb::object callback) {
     return visit_dtype(a.dtype, [&]<class T>() {
         const BlockView<const T> first = optional_block<T>(start);
         const BlockView<const T> known = optional_block<T>(constraints);
         EigenOutcome out = run(*shared, [&](Context& ctx) {
             doors::EigenRequest call{{&a, b, preconditioner, inverse}, options_of(request)};
-            call.options.keep_going = keep_going;
+            call.options.keep_going = calls(callback);
             call.abft =
                 parse("abft", request.abft, {AbftMode::off, AbftMode::detect, AbftMode::correct});
             call.check_hermitian = request.check_hermitian;
@@ -164,6 +170,63 @@ EigenOutcome eigensolve_any(std::shared_ptr<SharedContext> shared, const EigenRe
         out.vectors.home = shared;
         return out;
     });
+}
+
+/// The part of a SpectralEmbedding that an EigenOutcome does not have.
+struct EmbeddingOutcome {
+    EigenOutcome pairs;
+    std::vector<std::int64_t> labels, sizes;
+    std::int64_t isolated = 0;
+    int null_vectors = 0;
+};
+
+/// The options of spectral_embedding() that an EigenRequest does not have.
+struct GraphRequest {
+    std::string laplacian = "symmetric";
+    std::string scale = "scikit-learn";
+    bool drop_first = true;
+    bool symmetrise = false;
+};
+
+SpectralEmbeddingOptions embedding_options(const EigenRequest& request, const GraphRequest& graph) {
+    SpectralEmbeddingOptions options;
+    options.k = request.k;
+    options.laplacian =
+        parse("laplacian", graph.laplacian,
+              {LaplacianKind::symmetric, LaplacianKind::random_walk, LaplacianKind::combinatorial});
+    options.scale =
+        parse("scale", graph.scale, {EmbeddingScale::scikit_learn, EmbeddingScale::pyg});
+    options.drop_first = graph.drop_first;
+    options.symmetrise = graph.symmetrise;
+    options.solver = options_of(request);
+    return options;
+}
+
+/// The graph's rows are CSR arrays in host memory with 64-bit indices.
+EmbeddingOutcome embed_any(std::shared_ptr<SharedContext> shared, const EigenRequest& request,
+                           const GraphRequest& graph, const InputArray& row_start,
+                           const InputArray& column, const InputArray& value, nb::object callback) {
+    const auto embed = [&]<class T>(T /*type*/) {
+        const auto start = span_of<std::int64_t>(row_start),
+                   columns = span_of<std::int64_t>(column);
+        const auto values = span_of<T>(value);
+        return run(*shared, [&](Context& ctx) {
+            SpectralEmbeddingOptions options = embedding_options(request, graph);
+            options.solver.keep_going = calls(callback);
+            const Comm& comm = ctx.comm();
+            SpectralEmbedding<T> result =
+                spectral_embedding(ctx,
+                                   rows_from_csr<T, std::int64_t>(
+                                       comm, RowMap::by_local_rows(comm, std::ssize(start) - 1),
+                                       Symmetry::general, start, columns, values, ctx.threads()),
+                                   options);
+            return EmbeddingOutcome{take(std::move(result.pairs), 0), std::move(result.labels),
+                                    std::move(result.sizes), result.isolated, result.null_vectors};
+        });
+    };
+    EmbeddingOutcome out = value.dtype() == dlpack_type<float>() ? embed(float{}) : embed(double{});
+    out.pairs.vectors.home = shared;
+    return out;
 }
 
 }  // namespace
@@ -209,6 +272,20 @@ void bind_eigen(nb::module_& module) {
                "b"_a.none() = nb::none(), "preconditioner"_a.none() = nb::none(),
                "inverse"_a.none() = nb::none(), "start"_a.none() = nb::none(),
                "constraints"_a.none() = nb::none(), "callback"_a.none() = nb::none());
+    nb::class_<GraphRequest>(module, "GraphRequest")
+        .def(nb::init<>())
+        .def_rw("laplacian", &GraphRequest::laplacian)
+        .def_rw("scale", &GraphRequest::scale)
+        .def_rw("drop_first", &GraphRequest::drop_first)
+        .def_rw("symmetrise", &GraphRequest::symmetrise);
+    nb::class_<EmbeddingOutcome>(module, "EmbeddingOutcome")
+        .def_ro("pairs", &EmbeddingOutcome::pairs)
+        .def_ro("labels", &EmbeddingOutcome::labels)
+        .def_ro("sizes", &EmbeddingOutcome::sizes)
+        .def_ro("isolated", &EmbeddingOutcome::isolated)
+        .def_ro("null_vectors", &EmbeddingOutcome::null_vectors);
+    module.def("spectral_embedding", &embed_any, "context"_a, "request"_a, "graph"_a, "indptr"_a,
+               "indices"_a, "data"_a, "callback"_a.none() = nb::none());
 }
 
 }  // namespace quiver::python

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Finite elements against Kronecker products; the entries of irregular matrices against what their
-// kinds promise.
+// kinds promise; graphs of nearest neighbours against distances of all pairs.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -11,6 +11,7 @@
 #include <unsupported/Eigen/KroneckerProduct>
 
 #include "apps/matrices/generators.hpp"
+#include "kernels/random.hpp"
 #include "tests/kernels/sparse/sparse_support.hpp"
 #include "tests/support/test_context.hpp"
 
@@ -98,6 +99,50 @@ TEST(IrregularMatrices, EveryKindHasItsEntries) {
         EXPECT_LE(farthest, promise.farthest) << kind;
         EXPECT_GE(farthest, std::min(promise.farthest, n / 2) / 2) << kind;
         EXPECT_EQ(rows.symmetry, Symmetry::general) << kind;
+    }
+}
+
+/// Points, neighbours and clusters; the sizes include clusters of few points and of few lines.
+TEST(IrregularMatrices, NeighboursAreTheNearestOfAllPoints) {
+    const Comm comm(MPI_COMM_WORLD);
+    for (const auto& [n, k, clusters] : {std::array{700, 5, 1}, std::array{650, 3, 2},
+                                         std::array{60, 7, 9}, std::array{5, 9, 1}}) {
+        const std::string spec = "gen:knn,n=" + std::to_string(n) + ",k=" + std::to_string(k) +
+                                 ",clusters=" + std::to_string(clusters) + ",seed=4";
+        const test::Dense computed = test::gather_dense(comm, generate<double>(comm, spec, 2));
+        const int size = (n - 1) / clusters + 1;
+        const int side = static_cast<int>(std::ceil(std::sqrt(size)));
+        const auto squared_distance = [&](int i, int j) {
+            double square = 0;
+            for (int axis = 0; axis < 2; ++axis) {
+                const auto place = [&](int node) {
+                    const int cell = node % size;
+                    return (axis == 0 ? cell % side : cell / side) + uniform(4, node, axis);
+                };
+                square += (place(i) - place(j)) * (place(i) - place(j));
+            }
+            return square;
+        };
+        Matrix expected = Matrix::Zero(n, n);
+        for (int i = 0; i < n; ++i) {
+            std::vector<std::pair<double, int>> others;
+            for (int j = 0; j < n; ++j) {
+                if (j != i && j / size == i / size) {
+                    others.emplace_back(squared_distance(i, j), j);
+                }
+            }
+            std::sort(others.begin(), others.end());
+            others.resize(std::min<std::size_t>(others.size(), static_cast<std::size_t>(k)));
+            for (const auto& [distance, j] : others) {
+                expected(i, j) += 0.5;
+                expected(j, i) += 0.5;
+            }
+        }
+        for (int i = 0; i < n; ++i) {
+            for (int j = 0; j < n; ++j) {
+                ASSERT_EQ(computed(i, j), expected(i, j)) << spec << " " << i << " " << j;
+            }
+        }
     }
 }
 

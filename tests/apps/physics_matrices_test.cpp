@@ -452,7 +452,8 @@ TEST_F(PhysicsMatricesTest, MatpdeIsItsDifferentialEquation) {
 TEST_F(PhysicsMatricesTest, AnyRanksAndThreadsGiveTheSameBits) {
     for (const std::string spec :
          {"spin,L=7,Bx=0.1", "graphene,W=9,L=11,gamma=0.3", "anderson,L=7", "hubbard,L=6,n=2,W=0.7",
-          "topi,nx=3,ny=5,nz=4,W=1", "matpde,n=13", "elements,nx=3,ny=2,nz=4", "irregular,n=90"}) {
+          "topi,nx=3,ny=5,nz=4,W=1", "matpde,n=13", "elements,nx=3,ny=2,nz=4", "irregular,n=90",
+          "knn,n=90,k=4,clusters=3"}) {
         const auto alone = generate<Z>(Comm(), "gen:" + spec, 1);
         const auto shared = generate<Z>(comm_, "gen:" + spec, 3);
         EXPECT_EQ(test::gather_dense(comm_, shared), test::gather_dense(Comm(), alone)) << spec;

@@ -46,6 +46,7 @@ const std::vector<SolverFolder>& solver_folders() {
         {"solvers/orth", {}},
         {"solvers/precond", {}},
         {"solvers/linear", {"solvers/abft/", "solvers/orth/"}},
+        {"solvers/graph", {"solvers/dense/", "solvers/eigen/"}},
         {"solvers/eigen",
          {"solvers/abft/", "solvers/dense/", "solvers/linear/", "solvers/orth/",
           "solvers/precond/"}}};

@@ -74,3 +74,20 @@ def test_kmeans(rng):
     np.testing.assert_allclose(result.inertia, alone.inertia, rtol=1e-12)
     np.testing.assert_allclose(result.centers, alone.centers, atol=1e-12)
     np.testing.assert_array_equal(np.concatenate(COMM.allgather(result.labels)), alone.labels)
+
+
+def test_spectral_embedding():
+    rng = random_of_all_ranks()
+    n = 600
+    rows, columns = rng.integers(0, n, (2, 3 * n))
+    keep = rows % 3 == columns % 3
+    a = sp.coo_matrix((np.ones(keep.sum()), (rows[keep], columns[keep])), shape=(n, n)).tocsr()
+    a = a + a.T
+    result = quiver.spectral_embedding(part(a, n), 12, comm=COMM, method="lanczos")
+    alone = quiver.spectral_embedding(a, 12)
+    assert result.components == alone.components and result.isolated == alone.isolated
+    np.testing.assert_array_equal(result.sizes, alone.sizes)
+    np.testing.assert_array_equal(np.concatenate(COMM.allgather(result.labels)), alone.labels)
+    np.testing.assert_allclose(result.eigenvalues, alone.eigenvalues, atol=1e-9)
+    with pytest.raises(ValueError, match="neighbors"):
+        quiver.spectral_embedding(a, 2, neighbors=3, comm=COMM)

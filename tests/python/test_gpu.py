@@ -375,6 +375,18 @@ def test_a_sparse_matrix_stays_on_its_device(rng):
         quiver.eigsh(a, 2, device="cpu")
 
 
+def test_spectral_embedding(rng):
+    x = np.concatenate([rng.standard_normal((3000, 2)) + 100 * c for c in range(3)])
+    graph = quiver.nearest_neighbours(x, 8)
+    expected = quiver.spectral_embedding(graph, 6)
+    result = quiver.spectral_embedding(graph, 6, device="cuda")
+    assert result.components == expected.components
+    np.testing.assert_array_equal(result.labels, expected.labels)
+    np.testing.assert_allclose(result.eigenvalues, expected.eigenvalues, atol=1e-9)
+    assert np.asarray(result.vectors.get() if hasattr(result.vectors, "get")
+                      else result.vectors.cpu()).shape == expected.vectors.shape
+
+
 @pytest.mark.parametrize("char", "fd")
 @pytest.mark.parametrize("side_stream", [False, True], ids=["current", "side"])
 def test_kmeans(rng, library, char, side_stream):
