@@ -13,10 +13,11 @@ from ._cluster import KMeans, kmeans
 from ._dense import QR, BatchedLU, cholesky, gram, lu, qr, solve, spmm, tsmm, tsmm_gram, tsmttsm
 from ._eigen import EigenInfo, Iteration, NoConvergence, Unverified, UnverifiedWarning, eigsh
 from ._linear import LinearInfo, bicgstab, cg, gmres, minres
+from ._modes import Modes, modes
 from ._operators import LinearOperator, SparseMatrix
 
 __all__ = [
-    "BatchedLU", "EigenInfo", "Error", "Iteration", "KMeans", "LinearInfo", "LinearOperator",
+    "BatchedLU", "EigenInfo", "Error", "Iteration", "KMeans", "LinearInfo", "LinearOperator", "Modes",
     "NoConvergence", "QR", "SparseMatrix", "Unverified", "UnverifiedWarning", "__version__", "bicgstab", "cg", "cholesky",
-    "eigsh", "gmres", "gram", "kmeans", "lu", "minres", "qr", "solve", "spmm", "tsmm", "tsmm_gram", "tsmttsm",
+    "eigsh", "gmres", "gram", "kmeans", "lu", "minres", "modes", "qr", "solve", "spmm", "tsmm", "tsmm_gram", "tsmttsm",
 ]

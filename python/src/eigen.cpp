@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Eigensolves from Python.
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -17,6 +18,7 @@
 #include "python/src/arrays.hpp"
 #include "python/src/bindings.hpp"
 #include "python/src/operators.hpp"
+#include "solvers/eigen/modes.hpp"
 
 namespace quiver::python {
 
@@ -133,12 +135,9 @@ EigenOutcome take(EigenResult<T> result, std::int64_t faults) {
     return out;
 }
 
-EigenOutcome eigensolve_any(std::shared_ptr<SharedContext> shared, const EigenRequest& request,
-                            const AnyOperator& a, const AnyOperator* b,
-                            const AnyOperator* preconditioner, const AnyOperator* inverse,
-                            const std::optional<InputArray>& start,
-                            const std::optional<InputArray>& constraints, nb::object callback) {
-    const auto keep_going = [&](const IterationEvent& event) {
+/// Calls `callback`, which must outlive the result, after each iteration, and checks for signals.
+std::function<bool(const IterationEvent&)> keep_going_of(const nb::object& callback) {
+    return [&callback](const IterationEvent& event) {
         return call_python([&] {
             if (PyErr_CheckSignals() != 0) {
                 nb::raise_python_error();
@@ -149,12 +148,19 @@ EigenOutcome eigensolve_any(std::shared_ptr<SharedContext> shared, const EigenRe
             }
         });
     };
+}
+
+EigenOutcome eigensolve_any(std::shared_ptr<SharedContext> shared, const EigenRequest& request,
+                            const AnyOperator& a, const AnyOperator* b,
+                            const AnyOperator* preconditioner, const AnyOperator* inverse,
+                            const std::optional<InputArray>& start,
+                            const std::optional<InputArray>& constraints, nb::object callback) {
     return visit_dtype(a.dtype, [&]<class T>() {
         const BlockView<const T> first = optional_block<T>(start);
         const BlockView<const T> known = optional_block<T>(constraints);
         EigenOutcome out = run(*shared, [&](Context& ctx) {
             doors::EigenRequest call{{&a, b, preconditioner, inverse}, options_of(request)};
-            call.options.keep_going = keep_going;
+            call.options.keep_going = keep_going_of(callback);
             call.abft =
                 parse("abft", request.abft, {AbftMode::off, AbftMode::detect, AbftMode::correct});
             call.check_hermitian = request.check_hermitian;
@@ -164,6 +170,75 @@ EigenOutcome eigensolve_any(std::shared_ptr<SharedContext> shared, const EigenRe
         out.vectors.home = shared;
         return out;
     });
+}
+
+struct ModesRequest : EigenRequest {
+    std::optional<std::tuple<double, double>> range;
+    std::optional<double> near;
+    double unit = hertz;
+    double rigid_below = 0;
+};
+
+struct ModesOutcome : EigenOutcome {
+    ModesFacts facts;
+};
+
+template <class T>
+ModesOutcome modes_of(const std::shared_ptr<SharedContext>& shared, const ModesOptions& options,
+                      const AnyOperator& k, const AnyOperator& m,
+                      const std::optional<InputArray>& directions) {
+    const BlockView<const T> given = optional_block<T>(directions);
+    ModesOutcome out = run(*shared, [&](Context& ctx) {
+        doors::require_hermitian(ctx, k.get<T>(), "K");
+        doors::require_hermitian(ctx, m.get<T>(), "M");
+        ModesResult<T> result = modes<T>(ctx, *k.sparse<T>(), *m.sparse<T>(), options, given);
+        ModesOutcome found;
+        static_cast<EigenOutcome&>(found) = take(std::move(result.eigen), 0);
+        found.facts = std::move(result);
+        return found;
+    });
+    out.vectors.home = shared;
+    return out;
+}
+
+ModesOutcome modes_any(std::shared_ptr<SharedContext> shared, const ModesRequest& request,
+                       const AnyOperator& k, const AnyOperator& m,
+                       const std::optional<InputArray>& directions, nb::object callback) {
+    ModesOptions options;
+    options.solver = options_of(request);
+    options.solver.keep_going = keep_going_of(callback);
+    options.near = request.near;
+    options.unit = request.unit;
+    options.rigid_below = request.rigid_below;
+    if (request.range) {
+        options.range = Window{std::get<0>(*request.range), std::get<1>(*request.range)};
+    }
+    return k.dtype == Dtype::s ? modes_of<float>(shared, options, k, m, directions)
+                               : modes_of<double>(shared, options, k, m, directions);
+}
+
+void bind_modes(nb::module_& module) {
+    nb::class_<ModesRequest, EigenRequest>(module, "ModesRequest")
+        .def(nb::init<>())
+        .def_rw("range", &ModesRequest::range, nb::arg().none())
+        .def_rw("near", &ModesRequest::near, nb::arg().none())
+        .def_rw("unit", &ModesRequest::unit)
+        .def_rw("rigid_below", &ModesRequest::rigid_below);
+    const auto fact = [](auto member) {
+        return [member](const ModesOutcome& outcome) { return outcome.facts.*member; };
+    };
+    nb::class_<ModesOutcome, EigenOutcome>(module, "ModesOutcome")
+        .def_prop_ro("frequencies", fact(&ModesFacts::frequencies))
+        .def_prop_ro("modal_masses", fact(&ModesFacts::modal_masses))
+        .def_prop_ro("total_masses", fact(&ModesFacts::total_masses))
+        .def_prop_ro("participation", fact(&ModesFacts::participation))
+        .def_prop_ro("rigid", fact(&ModesFacts::rigid))
+        .def_prop_ro("unstable", fact(&ModesFacts::unstable))
+        .def_prop_ro("infinite", fact(&ModesFacts::infinite))
+        .def_prop_ro("infinite_at_least", fact(&ModesFacts::infinite_at_least));
+    module.def("modes", &modes_any, "context"_a, "request"_a, "k"_a, "m"_a,
+               "directions"_a.none() = nb::none(), "callback"_a.none() = nb::none());
+    module.attr("hertz") = hertz;
 }
 
 }  // namespace
@@ -209,6 +284,7 @@ void bind_eigen(nb::module_& module) {
                "b"_a.none() = nb::none(), "preconditioner"_a.none() = nb::none(),
                "inverse"_a.none() = nb::none(), "start"_a.none() = nb::none(),
                "constraints"_a.none() = nb::none(), "callback"_a.none() = nb::none());
+    bind_modes(module);
 }
 
 }  // namespace quiver::python
