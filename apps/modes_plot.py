@@ -113,15 +113,15 @@ def draw_shape(axis, vtk, mode, title):
     if faces:
         axis.add_collection3d(Poly3DCollection([[moved[i] for i in face] for face in faces],
                                                facecolor="#8fbcae", edgecolor="#1f6f5c",
-                                               linewidth=0.3))
+                                               linewidth=0.3, rasterized=True))
     else:
         axis.scatter(*zip(*moved), s=2, color=COLOURS[0])
     for set_limits, low, high in zip((axis.set_xlim, axis.set_ylim, axis.set_zlim), lows, highs):
         middle = 0.5 * (low + high)
         set_limits(middle - 0.5 * size, middle + 0.5 * size)
     axis.set_axis_off()
-    axis.set_box_aspect((1, 1, 1), zoom=1.6)
-    axis.set_title(title, fontsize=9, y=0.9)
+    axis.set_box_aspect((1, 1, 1), zoom=2.2)
+    axis.set_title(title, fontsize=9)
 
 
 def main():
@@ -135,8 +135,8 @@ def main():
         sys.exit(f"modes_plot.py: {options.report} is not a report of quiver modes")
     plt.rcParams.update({"svg.hashsalt": "quiver", "svg.fonttype": "none", "font.size": 9})
     rows = 2 if options.shapes else 1
-    figure = plt.figure(figsize=(9.6, 3.4 * rows))
-    grid = figure.add_gridspec(rows, 4)
+    figure = plt.figure(figsize=(9.6, 3.4 + 1.9 * (rows - 1)))
+    grid = figure.add_gridspec(rows, 4, height_ratios=(3.4, 1.9)[:rows])
     axes = [figure.add_subplot(grid[0, :2])]
     draw_frequencies(axes[0], report)
     if report["directions"]:
@@ -155,7 +155,7 @@ def main():
                        f"mode {mode + 1}: {report['frequencies'][mode]:.4g} {report['unit']}")
     figure.tight_layout()
     metadata = {"Date": None} if options.output.endswith("svg") else None
-    figure.savefig(options.output, metadata=metadata)
+    figure.savefig(options.output, metadata=metadata, dpi=200)
 
 
 if __name__ == "__main__":
