@@ -44,6 +44,9 @@ struct EigsOptions {
     FaultOptions faults;
 };
 
+/// LOW:HIGH. Throws InputError that names the option.
+Window parse_window(const std::string& option, const std::string& text);
+
 /// Converts the words of the command line to the options of the solver. Throws InputError for
 /// invalid values, for options that exclude each other and, on rank 0, for files that cannot be
 /// written.

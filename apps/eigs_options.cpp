@@ -27,6 +27,19 @@ void check_outputs(const EigsOptions& options);
 
 }  // namespace
 
+Window parse_window(const std::string& option, const std::string& text) {
+    const std::size_t colon = text.find(':');
+    Window window;
+    if (colon == std::string::npos ||
+        parse_real(text.substr(0, colon), window.low) != std::errc() ||
+        parse_real(text.substr(colon + 1), window.high) != std::errc() ||
+        !(window.low <= window.high)) {
+        throw InputError(
+            fmt::format("{} {}: two numbers LOW:HIGH, ascending, are wanted", option, text));
+    }
+    return window;
+}
+
 void resolve_options(EigsOptions& options, int rank) {
     take_which(options);
     set_task(options);
@@ -71,19 +84,6 @@ void take_which(EigsOptions& options) {
     }
 }
 
-Window parse_window(const std::string& text) {
-    const std::size_t colon = text.find(':');
-    Window window;
-    if (colon == std::string::npos ||
-        parse_real(text.substr(0, colon), window.low) != std::errc() ||
-        parse_real(text.substr(colon + 1), window.high) != std::errc() ||
-        !(window.low <= window.high)) {
-        throw InputError(
-            fmt::format("--window {}: two numbers LOW:HIGH, ascending, are wanted", text));
-    }
-    return window;
-}
-
 /// Sets the solver's method and window. Throws InputError for combinations that no method supports.
 void set_task(EigsOptions& options) {
     if (options.mass_given && options.verify == "inertia") {
@@ -113,7 +113,7 @@ void set_task(EigsOptions& options) {
             throw InputError(fmt::format(
                 "--method {}: a window needs filter, dense or shift-invert", options.method));
         }
-        options.solver.window = parse_window(options.window);
+        options.solver.window = parse_window("--window", options.window);
     } else if (options.solver.method == Method::filter) {
         throw InputError("--method filter needs a --window LOW:HIGH");
     }

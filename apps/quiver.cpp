@@ -44,6 +44,7 @@ constexpr const char* examples = R"(Examples:
   quiver qr X.h5 -o Q.h5                           an orthonormal basis of the columns in a file
   quiver kmeans X.h5 -k 10                         10 clusters of the rows in a file
   quiver embed graph.mtx -k 8 -o positions.h5      Laplacian eigenvectors of a graph
+  quiver modes K.mtx M.mtx -k 12                   12 vibration modes of K x = lambda M x
   quiver info devices                              what this machine and this build have
 
 Exit status: 0 done, 1 not converged, 2 bad usage or input, 3 a failure while running.)";
@@ -147,6 +148,7 @@ int run(int argc, char** argv, const Comm& comm) {
     add_info(app, chosen);
     add_gen(app, chosen);
     add_kmeans(app, chosen);
+    add_modes(app, chosen);
     add_qr(app, chosen);
     add_solve(app, chosen);
     add_tune(app, chosen);

@@ -30,6 +30,8 @@ void add_info(CLI::App& app, Action& chosen);
 void add_gen(CLI::App& app, Action& chosen);
 /// `quiver kmeans`: clusters of points.
 void add_kmeans(CLI::App& app, Action& chosen);
+/// `quiver modes`: vibration modes of K x = lambda M x.
+void add_modes(CLI::App& app, Action& chosen);
 /// `quiver qr`: an orthonormal basis of the columns in an HDF5 file.
 void add_qr(CLI::App& app, Action& chosen);
 /// `quiver solve`: linear systems with many right-hand sides.

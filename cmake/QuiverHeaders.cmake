@@ -75,6 +75,7 @@ set(QUIVER_PUBLIC_HEADERS
     solvers/eigen/inertia.hpp
     solvers/eigen/jacobi_davidson.hpp
     solvers/eigen/lobpcg.hpp
+    solvers/eigen/modes.hpp
     solvers/eigen/shift_invert.hpp
     solvers/eigen/solver_state.hpp
     solvers/eigen/window_filter.hpp

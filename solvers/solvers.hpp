@@ -25,6 +25,7 @@
 #include "solvers/eigen/inertia.hpp"
 #include "solvers/eigen/jacobi_davidson.hpp"
 #include "solvers/eigen/lobpcg.hpp"
+#include "solvers/eigen/modes.hpp"
 #include "solvers/eigen/shift_invert.hpp"
 #include "solvers/eigen/solver_state.hpp"
 #include "solvers/eigen/window_filter.hpp"

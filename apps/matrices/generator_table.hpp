@@ -50,6 +50,8 @@ struct GeneratedMatrix {
         make_complex_row;
     /// The k smallest or largest eigenvalues, ascending; null if no formula is known.
     std::function<std::vector<double>(int k, bool smallest)> eigenvalues;
+    /// The mesh of an elastic body; null for other matrices.
+    std::function<Mesh()> mesh;
 };
 
 struct Generator {
@@ -68,5 +70,6 @@ std::vector<Generator> topi_generators();
 std::vector<Generator> matpde_generators();
 std::vector<Generator> irregular_generators();
 std::vector<Generator> neighbour_generators();
+std::vector<Generator> hexahedra_generators();
 
 }  // namespace quiver::apps

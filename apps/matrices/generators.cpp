@@ -25,9 +25,9 @@ constexpr std::string_view prefix = "gen:";
 
 std::vector<Generator> all_generators() {
     std::vector<Generator> all;
-    for (auto* family :
-         {laplace_generators, spin_generators, lattice_generators, hubbard_generators,
-          topi_generators, matpde_generators, irregular_generators, neighbour_generators}) {
+    for (auto* family : {laplace_generators, spin_generators, lattice_generators,
+                         hubbard_generators, topi_generators, matpde_generators,
+                         irregular_generators, neighbour_generators, hexahedra_generators}) {
         const std::vector<Generator> members = family();
         all.insert(all.end(), members.begin(), members.end());
     }
@@ -151,18 +151,20 @@ Parameters parse_parameters(const Generator& generator, const std::string& spec,
     for (const GeneratorKey& key : keys) {
         const auto found = given.find(key.name);
         if (found == given.end()) {
-            // The default may be the name of an earlier key.
-            const auto earlier = given.find(key.default_value);
-            const auto is_key = [&](const GeneratorKey& other) {
-                return std::string_view(other.name) == key.default_value;
-            };
-            const auto other = std::find_if(keys.begin(), keys.end(), is_key);
-            if (other == keys.end()) {
-                set_value(parameters, key, key.default_value);
-            } else {
-                set_value(parameters, key,
-                          earlier == given.end() ? other->default_value : earlier->second);
+            // The default may be the name of an earlier key, whose default may be another name.
+            std::string_view value = key.default_value;
+            for (;;) {
+                const auto earlier = std::find_if(keys.begin(), keys.end(), [&](const auto& other) {
+                    return other.name == value;
+                });
+                const auto text = earlier == keys.end() ? given.end() : given.find(earlier->name);
+                if (earlier == keys.end() || text != given.end()) {
+                    value = text == given.end() ? value : text->second;
+                    break;
+                }
+                value = earlier->default_value;
             }
+            set_value(parameters, key, value);
         } else {
             set_value(parameters, key, found->second);
         }
@@ -317,6 +319,14 @@ CsrRows<T> generate(const Comm& comm, const std::string& spec, int threads,
         throw_collective(ErrorKind::memory, spec + ": " + error.what() + "; the matrix takes " +
                                                 describe_need<T>(matrix, comm.size()));
     }
+}
+
+std::optional<Mesh> generated_mesh(const std::string& spec) {
+    if (!is_generator(spec)) {
+        return std::nullopt;
+    }
+    const GeneratedMatrix matrix = make_matrix(spec);
+    return matrix.mesh ? std::optional(matrix.mesh()) : std::nullopt;
 }
 
 std::optional<std::vector<double>> exact_eigenvalues(const std::string& spec, int k,

@@ -38,6 +38,15 @@ struct GeneratorInfo {
     bool complex = false;
 };
 
+/// A mesh with three unknowns a node.
+struct Mesh {
+    /// x, y, z of each node. The first `fixed` nodes have no unknowns.
+    std::vector<double> points;
+    std::int64_t fixed = 0;
+    /// The eight nodes of each element in the order of VTK; empty for a cloud of points.
+    std::vector<std::int64_t> hexahedra;
+};
+
 /// The descriptions of all generators, family by family.
 std::vector<GeneratorInfo> generators();
 
@@ -65,5 +74,9 @@ CsrRows<T> generate(const Comm& comm, const std::string& spec, int threads,
 /// The k smallest or largest eigenvalues, ascending (all, if there are fewer); no value if no
 /// formula is known. Throws InputError as generate() does. No communication.
 std::optional<std::vector<double>> exact_eigenvalues(const std::string& spec, int k, bool smallest);
+
+/// The mesh of a generated elastic body; no value for other matrices and files. Throws InputError
+/// as generate() does. No communication.
+std::optional<Mesh> generated_mesh(const std::string& spec);
 
 }  // namespace quiver::apps

@@ -19,6 +19,7 @@
 #include "python/src/bindings.hpp"
 #include "python/src/operators.hpp"
 #include "solvers/graph/spectral_embedding.hpp"
+#include "solvers/eigen/modes.hpp"
 
 namespace quiver::python {
 
@@ -135,8 +136,8 @@ EigenOutcome take(EigenResult<T> result, std::int64_t faults) {
     return out;
 }
 
-/// A keep_going that calls a Python function, which may be None, and checks for signals.
-std::function<bool(const IterationEvent&)> calls(const nb::object& callback) {
+/// Calls `callback`, which must outlive the result, after each iteration, and checks for signals.
+std::function<bool(const IterationEvent&)> keep_going_of(const nb::object& callback) {
     return [&callback](const IterationEvent& event) {
         return call_python([&] {
             if (PyErr_CheckSignals() != 0) {
@@ -160,7 +161,7 @@ EigenOutcome eigensolve_any(std::shared_ptr<SharedContext> shared, const EigenRe
         const BlockView<const T> known = optional_block<T>(constraints);
         EigenOutcome out = run(*shared, [&](Context& ctx) {
             doors::EigenRequest call{{&a, b, preconditioner, inverse}, options_of(request)};
-            call.options.keep_going = calls(callback);
+            call.options.keep_going = keep_going_of(callback);
             call.abft =
                 parse("abft", request.abft, {AbftMode::off, AbftMode::detect, AbftMode::correct});
             call.check_hermitian = request.check_hermitian;
@@ -212,7 +213,7 @@ EmbeddingOutcome embed_any(std::shared_ptr<SharedContext> shared, const EigenReq
         const auto values = span_of<T>(value);
         return run(*shared, [&](Context& ctx) {
             SpectralEmbeddingOptions options = embedding_options(request, graph);
-            options.solver.keep_going = calls(callback);
+            options.solver.keep_going = keep_going_of(callback);
             const Comm& comm = ctx.comm();
             SpectralEmbedding<T> result =
                 spectral_embedding(ctx,
@@ -227,6 +228,75 @@ EmbeddingOutcome embed_any(std::shared_ptr<SharedContext> shared, const EigenReq
     EmbeddingOutcome out = value.dtype() == dlpack_type<float>() ? embed(float{}) : embed(double{});
     out.pairs.vectors.home = shared;
     return out;
+}
+
+struct ModesRequest : EigenRequest {
+    std::optional<std::tuple<double, double>> range;
+    std::optional<double> near;
+    double unit = hertz;
+    double rigid_below = 0;
+};
+
+struct ModesOutcome : EigenOutcome {
+    ModesFacts facts;
+};
+
+template <class T>
+ModesOutcome modes_of(const std::shared_ptr<SharedContext>& shared, const ModesOptions& options,
+                      const AnyOperator& k, const AnyOperator& m,
+                      const std::optional<InputArray>& directions) {
+    const BlockView<const T> given = optional_block<T>(directions);
+    ModesOutcome out = run(*shared, [&](Context& ctx) {
+        doors::require_hermitian(ctx, k.get<T>(), "K");
+        doors::require_hermitian(ctx, m.get<T>(), "M");
+        ModesResult<T> result = modes<T>(ctx, *k.sparse<T>(), *m.sparse<T>(), options, given);
+        ModesOutcome found;
+        static_cast<EigenOutcome&>(found) = take(std::move(result.eigen), 0);
+        found.facts = std::move(result);
+        return found;
+    });
+    out.vectors.home = shared;
+    return out;
+}
+
+ModesOutcome modes_any(std::shared_ptr<SharedContext> shared, const ModesRequest& request,
+                       const AnyOperator& k, const AnyOperator& m,
+                       const std::optional<InputArray>& directions, nb::object callback) {
+    ModesOptions options;
+    options.solver = options_of(request);
+    options.solver.keep_going = keep_going_of(callback);
+    options.near = request.near;
+    options.unit = request.unit;
+    options.rigid_below = request.rigid_below;
+    if (request.range) {
+        options.range = Window{std::get<0>(*request.range), std::get<1>(*request.range)};
+    }
+    return k.dtype == Dtype::s ? modes_of<float>(shared, options, k, m, directions)
+                               : modes_of<double>(shared, options, k, m, directions);
+}
+
+void bind_modes(nb::module_& module) {
+    nb::class_<ModesRequest, EigenRequest>(module, "ModesRequest")
+        .def(nb::init<>())
+        .def_rw("range", &ModesRequest::range, nb::arg().none())
+        .def_rw("near", &ModesRequest::near, nb::arg().none())
+        .def_rw("unit", &ModesRequest::unit)
+        .def_rw("rigid_below", &ModesRequest::rigid_below);
+    const auto fact = [](auto member) {
+        return [member](const ModesOutcome& outcome) { return outcome.facts.*member; };
+    };
+    nb::class_<ModesOutcome, EigenOutcome>(module, "ModesOutcome")
+        .def_prop_ro("frequencies", fact(&ModesFacts::frequencies))
+        .def_prop_ro("modal_masses", fact(&ModesFacts::modal_masses))
+        .def_prop_ro("total_masses", fact(&ModesFacts::total_masses))
+        .def_prop_ro("participation", fact(&ModesFacts::participation))
+        .def_prop_ro("rigid", fact(&ModesFacts::rigid))
+        .def_prop_ro("unstable", fact(&ModesFacts::unstable))
+        .def_prop_ro("infinite", fact(&ModesFacts::infinite))
+        .def_prop_ro("infinite_at_least", fact(&ModesFacts::infinite_at_least));
+    module.def("modes", &modes_any, "context"_a, "request"_a, "k"_a, "m"_a,
+               "directions"_a.none() = nb::none(), "callback"_a.none() = nb::none());
+    module.attr("hertz") = hertz;
 }
 
 }  // namespace
@@ -286,6 +356,7 @@ void bind_eigen(nb::module_& module) {
         .def_ro("null_vectors", &EmbeddingOutcome::null_vectors);
     module.def("spectral_embedding", &embed_any, "context"_a, "request"_a, "graph"_a, "indptr"_a,
                "indices"_a, "data"_a, "callback"_a.none() = nb::none());
+    bind_modes(module);
 }
 
 }  // namespace quiver::python

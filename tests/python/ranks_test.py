@@ -76,8 +76,7 @@ def test_kmeans(rng):
     np.testing.assert_array_equal(np.concatenate(COMM.allgather(result.labels)), alone.labels)
 
 
-def test_spectral_embedding():
-    rng = random_of_all_ranks()
+def test_spectral_embedding(rng):
     n = 600
     rows, columns = rng.integers(0, n, (2, 3 * n))
     keep = rows % 3 == columns % 3
@@ -91,3 +90,21 @@ def test_spectral_embedding():
     np.testing.assert_allclose(result.eigenvalues, alone.eigenvalues, atol=1e-9)
     with pytest.raises(ValueError, match="neighbors"):
         quiver.spectral_embedding(a, 2, neighbors=3, comm=COMM)
+
+
+def test_modes(rng):
+    nodes = 24
+    chain = sp.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(nodes, nodes)).tolil()
+    chain[0, 0] = chain[nodes - 1, nodes - 1] = 1  # free ends
+    k = sp.csr_array(sp.kron(chain, sp.diags_array(rng.uniform(1, 3, 3)), format="csr"))
+    m = sp.csr_array(sp.diags_array(np.repeat(rng.uniform(1, 3, nodes), 3)))
+    points = rng.uniform(-1, 1, (nodes, 3))
+    result = quiver.modes(part(k, 3 * nodes), part(m, 3 * nodes), 8, coordinates=part(points, nodes),
+                          comm=COMM)
+    alone = quiver.modes(k, m, 8, coordinates=points)
+    np.testing.assert_allclose(result.frequencies, alone.frequencies, rtol=1e-9)
+    assert result.rigid == alone.rigid == 3
+    np.testing.assert_allclose(result.total_masses, alone.total_masses, rtol=1e-12)
+    np.testing.assert_allclose(result.effective_masses[3:], alone.effective_masses[3:], atol=1e-7)
+    everything = np.concatenate(COMM.allgather(result.vectors))
+    np.testing.assert_allclose(everything.T @ (m @ everything), np.eye(8), atol=1e-10)
