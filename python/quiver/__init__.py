@@ -12,11 +12,12 @@ from ._core import version as __version__
 from ._cluster import KMeans, kmeans
 from ._dense import QR, BatchedLU, cholesky, gram, lu, qr, solve, spmm, tsmm, tsmm_gram, tsmttsm
 from ._eigen import EigenInfo, Iteration, NoConvergence, Unverified, UnverifiedWarning, eigsh
+from ._hamiltonian import ED, Density, ed
 from ._linear import LinearInfo, bicgstab, cg, gmres, minres
 from ._operators import LinearOperator, SparseMatrix
 
 __all__ = [
-    "BatchedLU", "EigenInfo", "Error", "Iteration", "KMeans", "LinearInfo", "LinearOperator",
+    "BatchedLU", "Density", "ED", "EigenInfo", "Error", "Iteration", "KMeans", "LinearInfo", "LinearOperator",
     "NoConvergence", "QR", "SparseMatrix", "Unverified", "UnverifiedWarning", "__version__", "bicgstab", "cg", "cholesky",
-    "eigsh", "gmres", "gram", "kmeans", "lu", "minres", "qr", "solve", "spmm", "tsmm", "tsmm_gram", "tsmttsm",
+    "ed", "eigsh", "gmres", "gram", "kmeans", "lu", "minres", "qr", "solve", "spmm", "tsmm", "tsmm_gram", "tsmttsm",
 ]
