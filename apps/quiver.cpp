@@ -41,6 +41,7 @@ constexpr const char* examples = R"(Examples:
   quiver solve matrix.mtx b.mtx -o x.mtx           A x = b for all columns of b
   quiver info matrix.mtx                           rows, nonzeros, symmetry, norms
   quiver gen --list                                the matrices that can be generated
+  quiver ed model:heisenberg,L=20 --sector sz=0    energies of a chain of spins
   quiver qr X.h5 -o Q.h5                           an orthonormal basis of the columns in a file
   quiver kmeans X.h5 -k 10                         10 clusters of the rows in a file
   quiver embed graph.mtx -k 8 -o positions.h5      Laplacian eigenvectors of a graph
@@ -143,6 +144,7 @@ int run(int argc, char** argv, const Comm& comm) {
     app.footer(examples);
     app.require_subcommand(1);
     add_bench(app, chosen);
+    add_ed(app, chosen);
     add_eigs(app, chosen);
     add_embed(app, chosen);
     add_info(app, chosen);

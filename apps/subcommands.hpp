@@ -20,6 +20,8 @@ using Action = std::function<int(const Comm& comm)>;
 /// `quiver bench`: times kernels, checks their results and compares them with the machine's
 /// ceilings.
 void add_bench(CLI::App& app, Action& chosen);
+/// `quiver ed`: energies of spins and fermions.
+void add_ed(CLI::App& app, Action& chosen);
 /// `quiver eigs`: eigenpairs of a Hermitian matrix.
 void add_eigs(CLI::App& app, Action& chosen);
 /// `quiver embed`: spectral embedding of a graph.

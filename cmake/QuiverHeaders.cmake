@@ -32,6 +32,9 @@ set(QUIVER_PUBLIC_HEADERS
     kernels/checksum_kinds.hpp
     kernels/column_ops.hpp
     kernels/gram_factor.hpp
+    kernels/hamiltonian/hamiltonian_operator.hpp
+    kernels/hamiltonian/state_basis.hpp
+    kernels/hamiltonian/terms.hpp
     kernels/hdf5_file.hpp
     kernels/kernels.hpp
     kernels/kmeans_step.hpp
@@ -72,12 +75,14 @@ set(QUIVER_PUBLIC_HEADERS
     solvers/eigen/eigen_problem.hpp
     solvers/eigen/eigen_result.hpp
     solvers/eigen/eigensolver.hpp
+    solvers/eigen/exact_diagonalisation.hpp
     solvers/eigen/inertia.hpp
     solvers/eigen/jacobi_davidson.hpp
     solvers/eigen/lobpcg.hpp
     solvers/eigen/modes.hpp
     solvers/eigen/shift_invert.hpp
     solvers/eigen/solver_state.hpp
+    solvers/eigen/spectral_density.hpp
     solvers/eigen/window_filter.hpp
     solvers/graph/spectral_embedding.hpp
     solvers/linear/bicgstab.hpp

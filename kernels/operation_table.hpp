@@ -108,6 +108,9 @@ inline constexpr Operation gram_factor{
 inline constexpr Operation kmeans_step{
     "kmeans_step", QUIVER_LEAF(kmeans_step),
     Unprotected{"the next step of the iteration computes all its results anew"}};
+inline constexpr Operation hamiltonian{
+    "hamiltonian", QUIVER_LEAF(hamiltonian),
+    Unprotected{"it has no stored entries; its result has no checksum"}};
 inline constexpr Operation checksum{"checksum", QUIVER_LEAF(checksum), is_a_check};
 inline constexpr Operation parity{"parity", QUIVER_LEAF(parity), is_a_check};
 inline constexpr Operation lu_factor{"lu_factor", QUIVER_LEAF(lu_factor), batch_twice};
@@ -163,6 +166,7 @@ inline constexpr std::array all{summary_of(tsmttsm),
                                 summary_of(fill_random),
                                 summary_of(gram_factor),
                                 summary_of(kmeans_step),
+                                summary_of(hamiltonian),
                                 summary_of(checksum),
                                 summary_of(parity),
                                 summary_of(lu_factor),

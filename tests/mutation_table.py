@@ -293,6 +293,20 @@ SOLVERS = [
     Mutation("k-means compares distances without the origin", "host/kmeans_step.cpp",
              "point(x[r * args.ldx]) - origin;", "point(x[r * args.ldx]) - 0 * origin;",
              [Test("kmeans_step", "*FindsANearest*")]),
+    Mutation("states of a momentum have no phases", "operations/hamiltonian.hpp",
+             "args.characters[image.element];", "args.characters[0];",
+             [Test("hamiltonian", "HamiltonianSectors*")]),
+    Mutation("fermions that pass the boundary keep their sign", "operations/hamiltonian.hpp",
+             "image.negative ^= is_odd(wrapped & passes_odd);", "",
+             [Test("hamiltonian", "HamiltonianSectors*")]),
+    Mutation("the orders of stabilisers do not count", "operations/hamiltonian.hpp",
+             "args.roots[space.stabiliser[column]] /", "args.roots[space.stabiliser[row]] /",
+             [Test("hamiltonian", "HamiltonianSectors*")]),
+    Mutation("rows of other ranks are counted from the next word", "operations/hamiltonian.hpp",
+             "before[row / 64] + count_ones(", "before[row / 64 + 1] + count_ones(",
+             [Test("hamiltonian", "HamiltonianBits*", 2)]),
+    Mutation("densities have no kernel", "spectral_density.cpp",
+             "2 * jackson_damping(static_cast<int>(m), static_cast<int>(terms)) *", "2 *", [Test("exact_diagonalisation", "SpectralDensity*")]),
 ]
 
 MUTATIONS = VERIFICATION + KERNELS + READERS + CHECKPOINTS + SOLVERS

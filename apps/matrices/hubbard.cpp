@@ -9,7 +9,7 @@
 #include <bit>
 
 #include "apps/matrices/generator_table.hpp"
-#include "apps/matrices/words.hpp"
+#include "kernels/hamiltonian/words.hpp"
 #include "kernels/random.hpp"
 
 namespace quiver::apps {

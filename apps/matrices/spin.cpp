@@ -10,7 +10,7 @@
 #include <bit>
 
 #include "apps/matrices/generator_table.hpp"
-#include "apps/matrices/words.hpp"
+#include "kernels/hamiltonian/words.hpp"
 
 namespace quiver::apps {
 namespace {

@@ -26,6 +26,10 @@ void wait_for_kernels(Context& ctx);
 template <class T>
 void request_spmmv(Context& ctx, const SpmmvArgs<T>& args, std::span<const int> widths, bool dots);
 
+/// Starts to compile the kernel of HamiltonianOperator for blocks of this width.
+template <class T>
+void request_hamiltonian(Context& ctx, int width, bool symmetric);
+
 /// Starts to compile the kernels that store compressed rows with offsets and columns of type From.
 template <class T, class From>
 void request_csr_kernels(Context& ctx);

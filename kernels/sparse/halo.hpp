@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Halo: the exchange of the rows of X that a rank needs from other ranks for a sparse product.
-// Private to kernels/sparse/.
+// Private to kernels/.
 #pragma once
 
 #include <cstdint>

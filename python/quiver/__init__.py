@@ -13,13 +13,14 @@ from ._cluster import KMeans, kmeans
 from ._dense import QR, BatchedLU, cholesky, gram, lu, qr, solve, spmm, tsmm, tsmm_gram, tsmttsm
 from ._eigen import EigenInfo, Iteration, NoConvergence, Unverified, UnverifiedWarning, eigsh
 from ._graph import SpectralEmbedding, nearest_neighbours, spectral_embedding
+from ._hamiltonian import ED, Density, ed
 from ._linear import LinearInfo, bicgstab, cg, gmres, minres
 from ._modes import Modes, modes
 from ._operators import LinearOperator, SparseMatrix
 
 __all__ = [
-    "BatchedLU", "EigenInfo", "Error", "Iteration", "KMeans", "LinearInfo", "LinearOperator", "Modes",
-    "NoConvergence", "QR", "SparseMatrix", "SpectralEmbedding", "Unverified", "UnverifiedWarning",
-    "__version__", "bicgstab", "cg", "cholesky", "eigsh", "gmres", "gram", "kmeans", "lu", "minres", "modes",
-    "nearest_neighbours", "qr", "solve", "spectral_embedding", "spmm", "tsmm", "tsmm_gram", "tsmttsm",
+    "BatchedLU", "Density", "ED", "EigenInfo", "Error", "Iteration", "KMeans", "LinearInfo", "LinearOperator",
+    "Modes", "NoConvergence", "QR", "SparseMatrix", "SpectralEmbedding", "Unverified", "UnverifiedWarning",
+    "__version__", "bicgstab", "cg", "cholesky", "ed", "eigsh", "gmres", "gram", "kmeans", "lu", "minres",
+    "modes", "nearest_neighbours", "qr", "solve", "spectral_embedding", "spmm", "tsmm", "tsmm_gram", "tsmttsm",
 ]

@@ -5,6 +5,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <map>
 #include <numbers>
 #include <random>
 
@@ -14,7 +15,9 @@
 
 #include "apps/matrices/generator_table.hpp"
 #include "apps/matrices/generators.hpp"
+#include "blockvec/context.hpp"
 #include "blockvec/scalar.hpp"
+#include "kernels/hamiltonian/hamiltonian_operator.hpp"
 #include "kernels/random.hpp"
 #include "tests/kernels/sparse/sparse_support.hpp"
 #include "tests/support/dense_oracle.hpp"
@@ -520,6 +523,39 @@ TEST_F(PhysicsMatricesTest, ComplexMatricesNeedComplexScalars) {
     }
     EXPECT_FALSE(is_complex_generator("gen:matpde"));
     EXPECT_THROW(is_complex_generator("gen:nosuch"), InputError);
+}
+
+/// The stored matrices number the states as HamiltonianOperator does.
+TEST_F(PhysicsMatricesTest, AreThoseOfHamiltoniansWithoutStoredEntries) {
+    const std::vector<std::pair<std::string, std::string>> cases{
+        {"gen:spinSZ,L=10,Jz=0.7,Jxy=1.3",
+         "spins 10\nsector sz 0\nring 2.6 + - 0 1 hc\nring 2.8 z z 0 1\n"},
+        {"gen:spin,L=7,Jx=0.3,Jy=-0.8,Jz=1.1,Bx=0.4,Bz=0.9",
+         "spins 7\nring 1.2 x x 0 1\nring -3.2 y y 0 1\nring 4.4 z z 0 1\nring 0.8 x 0\n"
+         "ring 1.8 z 0\n"},
+        {"gen:hubbard,L=5,n=2,t=0.6,U=3,boundary=periodic",
+         "fermions 5\nsector up 2\nsector down 2\nring 0.6 +u -u 0 1 hc\n"
+         "ring 0.6 +d -d 0 1 hc\nring 3 nu nd 0 0\n"}};
+    Context ctx;
+    for (const auto& [spec, text] : cases) {
+        const CsrRows<double> stored = generate<double>(Comm(), spec, 1);
+        const HamiltonianOperator<double> computed(ctx, parse_hamiltonian(text, spec));
+        const auto rows = static_cast<std::size_t>(computed.row_map().global_rows());
+        ASSERT_EQ(stored.row_start.size(), rows + 1) << spec;
+        for (std::size_t row = 0; row < rows; ++row) {
+            std::map<std::int64_t, double> difference;
+            for (auto k = static_cast<std::size_t>(stored.row_start[row]);
+                 k < static_cast<std::size_t>(stored.row_start[row + 1]); ++k) {
+                difference[stored.column[k]] += stored.value[k];
+            }
+            computed.for_each_entry(
+                static_cast<std::int64_t>(row),
+                [&](std::int64_t column, double value) { difference[column] -= value; });
+            for (const auto& [column, value] : difference) {
+                ASSERT_NEAR(value, 0, 1e-13) << spec << ": " << row << ", " << column;
+            }
+        }
+    }
 }
 
 }  // namespace

@@ -98,6 +98,17 @@ TEST(OperationCost, DotsAndMoves) {
     expect_cost(cost(ParityArgs{nullptr, 24, nullptr}), 3, 0, 0, 24, 0);
 }
 
+TEST(OperationCost, HamiltonianReadsBlocksOnly) {
+    // 5 x 3 blocks, at most 4 entries beside the diagonal.
+    HamiltonianArgs<double> args{};
+    args.rows = 5;
+    args.width = 3;
+    args.entries = 4;
+    expect_cost(cost(args), 5, 4, 3, 2 * 15 * 8, 15 * 2 * 5);
+    args.beta = 1;
+    expect_cost(cost(args), 5, 4, 3, 3 * 15 * 8, 15 * 2 * 5);
+}
+
 TEST(OperationCost, KmeansStepReadsThePointsAndWritesWhatIsAskedFor) {
     // 7 points of 3 columns, 5 centres: 21 elements, 105 multiply-adds, and for each element the
     // shift, the difference, its square, its addition to the distance and the sum.

@@ -18,11 +18,6 @@
 namespace quiver {
 namespace {
 
-double jackson(int m, int terms) {
-    const double q = std::numbers::pi / (terms + 1);
-    return ((terms - m + 1) * std::cos(m * q) + std::sin(m * q) / std::tan(q)) / (terms + 1);
-}
-
 /// In decibels.
 double attenuation(double ripple) {
     return -20 * std::log10(ripple);
@@ -46,10 +41,15 @@ std::vector<double> damped_series(const ChebyshevInterval& spectrum, double low,
 
 }  // namespace
 
+double jackson_damping(int m, int terms) {
+    const double q = std::numbers::pi / (terms + 1);
+    return ((terms - m + 1) * std::cos(m * q) + std::sin(m * q) / std::tan(q)) / (terms + 1);
+}
+
 std::vector<double> window_series(const ChebyshevInterval& spectrum, double low, double high,
                                   int degree) {
     return damped_series(spectrum, low, high, degree,
-                         [&](int m) { return jackson(m, degree + 1); });
+                         [&](int m) { return jackson_damping(m, degree + 1); });
 }
 
 int WindowDesign::degree() const {
@@ -102,15 +102,20 @@ template <class T>
 SpectralMoments spectral_moments(Context& ctx, GuardedOperator<T>& a,
                                  const ChebyshevInterval& spectrum, int columns, int products,
                                  std::uint64_t seed, const std::function<bool()>& go_on) {
-    using Real = real_t<T>;
     BlockVector<T> first;
-    BlockVector<T> second;
-    ctx.comm().agree([&] {
-        first = BlockVector<T>(ctx, a.row_map(), columns);
-        second = BlockVector<T>(ctx, a.row_map(), columns);
-    });
+    ctx.comm().agree([&] { first = BlockVector<T>(ctx, a.row_map(), columns); });
     fill_random(ctx, seed, first);
-    const auto width = static_cast<std::size_t>(columns);
+    return spectral_moments(ctx, a, spectrum, std::move(first), products, go_on);
+}
+
+template <class T>
+SpectralMoments spectral_moments(Context& ctx, GuardedOperator<T>& a,
+                                 const ChebyshevInterval& spectrum, BlockVector<T> first,
+                                 int products, const std::function<bool()>& go_on) {
+    using Real = real_t<T>;
+    BlockVector<T> second;
+    ctx.comm().agree([&] { second = BlockVector<T>(ctx, a.row_map(), first.width()); });
+    const auto width = static_cast<std::size_t>(first.width());
     std::vector<T> squares(width);
     std::vector<T> mixed(width);
     dots(ctx, first.view(), first.view(), std::span<T>(squares));
@@ -161,6 +166,9 @@ SpectralMoments spectral_moments(Context& ctx, GuardedOperator<T>& a,
 #define QUIVER_INSTANTIATE(T)                                                                    \
     template SpectralMoments spectral_moments(Context&, GuardedOperator<T>&,                     \
                                               const ChebyshevInterval&, int, int, std::uint64_t, \
+                                              const std::function<bool()>&);                     \
+    template SpectralMoments spectral_moments(Context&, GuardedOperator<T>&,                     \
+                                              const ChebyshevInterval&, BlockVector<T>, int,     \
                                               const std::function<bool()>&);
 QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
 #undef QUIVER_INSTANTIATE

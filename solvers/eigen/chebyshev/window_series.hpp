@@ -6,6 +6,7 @@
 #include <functional>
 #include <vector>
 
+#include "blockvec/block_vector.hpp"
 #include "blockvec/context.hpp"
 #include "solvers/eigen/chebyshev/chebyshev_filter.hpp"
 #include "solvers/guarded_operator.hpp"
@@ -18,6 +19,10 @@ namespace quiver {
 /// Phys. 78 (2006) 275, sections II.C and II.D.
 std::vector<double> window_series(const ChebyshevInterval& spectrum, double low, double high,
                                   int degree);
+
+/// Jackson's factor of moment m of a series with `terms` terms, 0 <= m < terms. Source: as above,
+/// section II.C.
+double jackson_damping(int m, int terms);
 
 /// A filter for a window. In the angle theta = acos((lambda - c) / e), where c and e are the centre
 /// and half the width of the spectrum, it is the indicator function of the window with a step of
@@ -66,5 +71,10 @@ template <class T>
 SpectralMoments spectral_moments(Context& ctx, GuardedOperator<T>& a,
                                  const ChebyshevInterval& spectrum, int columns, int products,
                                  std::uint64_t seed, const std::function<bool()>& go_on = {});
+/// The same with the columns of `first` in place of random ones.
+template <class T>
+SpectralMoments spectral_moments(Context& ctx, GuardedOperator<T>& a,
+                                 const ChebyshevInterval& spectrum, BlockVector<T> first,
+                                 int products, const std::function<bool()>& go_on = {});
 
 }  // namespace quiver

@@ -18,6 +18,7 @@
 #include "kernels/cuda/batched_tiling.hpp"
 #include "kernels/cuda/ceilings.hpp"
 #include "kernels/cuda/expressions.hpp"
+#include "kernels/cuda/hamiltonian_launch.hpp"
 #include "kernels/cuda/kernel_requests.hpp"
 #include "kernels/cuda/kmeans_tiling.hpp"
 #include "kernels/cuda/mtsm_plan.hpp"
@@ -437,6 +438,28 @@ TEST(Nvrtc, CompilesKmeansWithoutSpills) {
 
     EXPECT_EQ(batch.offered(), 64u);
     EXPECT_EQ(report("k-means, sm_80, sm_90", all), 0);
+}
+
+template <class T>
+void add_hamiltonian(Batch& batch, const char* arch) {
+    for (const int width : {1, 4, 8, 32, 64}) {
+        for (const bool symmetric : {false, true}) {
+            batch.add("hamiltonian.cuh", arch, hamiltonian_expression<T>(width, symmetric));
+        }
+    }
+}
+
+TEST(Nvrtc, CompilesHamiltoniansWithoutSpills) {
+    Batch batch(4);
+    add_hamiltonian<float>(batch, "sm_90");
+    add_hamiltonian<double>(batch, "sm_90");
+    add_hamiltonian<std::complex<float>>(batch, "sm_90");
+    add_hamiltonian<std::complex<double>>(batch, "sm_90");
+
+    const auto all = batch.compile_all();
+
+    EXPECT_EQ(batch.offered(), 40u);
+    EXPECT_EQ(report("Hamiltonians, sm_90", all), 0);
 }
 
 /// The smallest block must fit into the shared memory of every GPU of packs, 99 KB.
