@@ -48,7 +48,8 @@ const std::vector<SolverFolder>& solver_folders() {
         {"solvers/linear", {"solvers/abft/", "solvers/orth/"}},
         {"solvers/eigen",
          {"solvers/abft/", "solvers/dense/", "solvers/linear/", "solvers/orth/",
-          "solvers/precond/"}}};
+          "solvers/precond/"}},
+        {"solvers/svd", {"solvers/cluster/", "solvers/dense/", "solvers/eigen/", "solvers/orth/"}}};
     return folders;
 }
 
