@@ -14,9 +14,12 @@ from ._dense import QR, BatchedLU, cholesky, gram, lu, qr, solve, spmm, tsmm, ts
 from ._eigen import EigenInfo, Iteration, NoConvergence, Unverified, UnverifiedWarning, eigsh
 from ._linear import LinearInfo, bicgstab, cg, gmres, minres
 from ._operators import LinearOperator, SparseMatrix
+from ._svd import PCA, SVD, SVDSInfo, pca, svd, svds
 
 __all__ = [
     "BatchedLU", "EigenInfo", "Error", "Iteration", "KMeans", "LinearInfo", "LinearOperator",
-    "NoConvergence", "QR", "SparseMatrix", "Unverified", "UnverifiedWarning", "__version__", "bicgstab", "cg", "cholesky",
-    "eigsh", "gmres", "gram", "kmeans", "lu", "minres", "qr", "solve", "spmm", "tsmm", "tsmm_gram", "tsmttsm",
+    "NoConvergence", "PCA", "QR", "SVD", "SVDSInfo", "SparseMatrix", "Unverified",
+    "UnverifiedWarning", "__version__", "bicgstab", "cg", "cholesky", "eigsh", "gmres", "gram",
+    "kmeans", "lu", "minres", "pca", "qr", "solve", "spmm", "svd", "svds", "tsmm", "tsmm_gram",
+    "tsmttsm",
 ]

@@ -10,5 +10,6 @@ void bind_eigen(nanobind::module_& module);
 void bind_linear(nanobind::module_& module);
 void bind_dense(nanobind::module_& module);
 void bind_cluster(nanobind::module_& module);
+void bind_svd(nanobind::module_& module);
 
 }  // namespace quiver::python

@@ -108,4 +108,5 @@ NB_MODULE(_core, module) {
     bind_linear(module);
     bind_dense(module);
     bind_cluster(module);
+    bind_svd(module);
 }

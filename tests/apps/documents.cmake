@@ -126,6 +126,6 @@ ${consumer}")
 endfunction()
 
 quiver_document_tests(readme README.md)
-foreach(page abft cli kmeans library matrices python)
+foreach(page abft cli kmeans library matrices python svd)
     quiver_document_tests(${page} docs/${page}.md)
 endforeach()
