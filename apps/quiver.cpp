@@ -46,6 +46,8 @@ constexpr const char* examples = R"(Examples:
   quiver kmeans X.h5 -k 10                         10 clusters of the rows in a file
   quiver embed graph.mtx -k 8 -o positions.h5      Laplacian eigenvectors of a graph
   quiver modes K.mtx M.mtx -k 12                   12 vibration modes of K x = lambda M x
+  quiver svd A.mtx -k 10                           10 largest singular values, rectangular matrix
+  quiver svd --pca X.h5 -k 5                       5 principal components of the rows in a file
   quiver info devices                              what this machine and this build have
 
 Exit status: 0 done, 1 not converged, 2 bad usage or input, 3 a failure while running.)";
@@ -153,6 +155,7 @@ int run(int argc, char** argv, const Comm& comm) {
     add_modes(app, chosen);
     add_qr(app, chosen);
     add_solve(app, chosen);
+    add_svd(app, chosen);
     add_tune(app, chosen);
     add_warm(app, chosen);
     require_known_subcommand(app, argc, argv);

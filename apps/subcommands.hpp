@@ -38,6 +38,8 @@ void add_modes(CLI::App& app, Action& chosen);
 void add_qr(CLI::App& app, Action& chosen);
 /// `quiver solve`: linear systems with many right-hand sides.
 void add_solve(CLI::App& app, Action& chosen);
+/// `quiver svd`: singular values and vectors, and principal components.
+void add_svd(CLI::App& app, Action& chosen);
 /// `quiver tune`: searches for the fastest plans of the dense products on a GPU.
 void add_tune(CLI::App& app, Action& chosen);
 /// `quiver warm`: compiles the kernels of a GPU ahead of time.

@@ -100,4 +100,7 @@ set(QUIVER_PUBLIC_HEADERS
     solvers/precond/sparse_ldlt.hpp
     solvers/protected_orth.hpp
     solvers/small_dense.hpp
-    solvers/solvers.hpp)
+    solvers/solvers.hpp
+    solvers/svd/pca.hpp
+    solvers/svd/sparse_svd.hpp
+    solvers/svd/tall_svd.hpp)

@@ -14,7 +14,7 @@ install(EXPORT QuiverTargets NAMESPACE Quiver:: DESTINATION ${package_folder})
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 if(TARGET quiver)
     install(TARGETS quiver RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-    install(PROGRAMS apps/bench/plot.py apps/embed_plot.py apps/ed_plot.py apps/kmeans_plot.py apps/modes_plot.py DESTINATION ${CMAKE_INSTALL_DATADIR}/quiver)
+    install(PROGRAMS apps/bench/plot.py apps/embed_plot.py apps/ed_plot.py apps/kmeans_plot.py apps/modes_plot.py apps/svd_plot.py DESTINATION ${CMAKE_INSTALL_DATADIR}/quiver)
     # The folder of the CUDA libraries is rarely in the loader's default path.
     set_target_properties(quiver PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
 endif()

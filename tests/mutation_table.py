@@ -307,6 +307,20 @@ SOLVERS = [
              [Test("hamiltonian", "HamiltonianBits*", 2)]),
     Mutation("densities have no kernel", "spectral_density.cpp",
              "2 * jackson_damping(static_cast<int>(m), static_cast<int>(terms)) *", "2 *", [Test("exact_diagonalisation", "SpectralDensity*")]),
+    Mutation("singular values of the Gram matrix alone are the result", "svd/tall_svd.cpp",
+             "!options_.left && (options_.one_pass || gram_suffices());", "!options_.left;",
+             [Test("svd", "Svd/d.HasSmallErrors*")]),
+    Mutation("the first decomposition does not scale the columns", "svd/tall_svd.cpp",
+             "r(i, j) *= d[static_cast<std::size_t>(j)];", "", [Test("svd", "Svd/d.*")]),
+    Mutation("a sample of rows decides about the mean", "svd/pca.cpp",
+             "again = !centre(sums, shift, moments) && moments.passes == 0;",
+             "again = !centre(sums, shift, moments) && moments.passes < 0;",
+             [Test("svd", "*ASecondPass*")]),
+    Mutation("the covariance is not centred", "svd/pca.cpp",
+             "sums(i, j) - sums(i, n) * (sums(j, n) / count_);", "sums(i, j);", [Test("svd", "Pca/d.*")]),
+    Mutation("svds takes the values of the square", "svd/sparse_svd.cpp",
+             "tsmm<T>(ctx_, T(1), v.view(), rounded<T>(svd.v), T(0), v.view());", "",
+             [Test("svd", "Svds/d.*")]),
 ]
 
 MUTATIONS = VERIFICATION + KERNELS + READERS + CHECKPOINTS + SOLVERS

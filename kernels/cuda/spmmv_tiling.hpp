@@ -242,7 +242,11 @@ inline SpmmvSettings spmmv_settings(SpmmvSettings settings, bool dots, bool sums
         settings.blocks = std::min(settings.blocks, 4);
         settings.waves = settings.vectors = 1;
     }
-    settings.panels = dots ? 1 : settings.panels;
+    if (dots) {
+        settings.panels = 1;
+        // With three dots, 1024 threads would need all 48 KiB of static shared memory, and more.
+        settings.threads = std::min(settings.threads, 768);
+    }
     return settings;
 }
 

@@ -17,10 +17,12 @@ from ._hamiltonian import ED, Density, ed
 from ._linear import LinearInfo, bicgstab, cg, gmres, minres
 from ._modes import Modes, modes
 from ._operators import LinearOperator, SparseMatrix
+from ._svd import PCA, SVD, SVDSInfo, pca, svd, svds
 
 __all__ = [
     "BatchedLU", "Density", "ED", "EigenInfo", "Error", "Iteration", "KMeans", "LinearInfo", "LinearOperator",
-    "Modes", "NoConvergence", "QR", "SparseMatrix", "SpectralEmbedding", "Unverified", "UnverifiedWarning",
-    "__version__", "bicgstab", "cg", "cholesky", "ed", "eigsh", "gmres", "gram", "kmeans", "lu", "minres",
-    "modes", "nearest_neighbours", "qr", "solve", "spectral_embedding", "spmm", "tsmm", "tsmm_gram", "tsmttsm",
+    "Modes", "NoConvergence", "PCA", "QR", "SVD", "SVDSInfo", "SparseMatrix", "SpectralEmbedding", "Unverified",
+    "UnverifiedWarning", "__version__", "bicgstab", "cg", "cholesky", "ed", "eigsh", "gmres", "gram", "kmeans",
+    "lu", "minres", "modes", "nearest_neighbours", "pca", "qr", "solve", "spectral_embedding", "spmm", "svd",
+    "svds", "tsmm", "tsmm_gram", "tsmttsm",
 ]

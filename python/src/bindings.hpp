@@ -11,5 +11,6 @@ void bind_linear(nanobind::module_& module);
 void bind_dense(nanobind::module_& module);
 void bind_cluster(nanobind::module_& module);
 void bind_hamiltonian(nanobind::module_& module);
+void bind_svd(nanobind::module_& module);
 
 }  // namespace quiver::python

@@ -109,4 +109,5 @@ NB_MODULE(_core, module) {
     bind_dense(module);
     bind_cluster(module);
     bind_hamiltonian(module);
+    bind_svd(module);
 }

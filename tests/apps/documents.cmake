@@ -126,6 +126,6 @@ ${consumer}")
 endfunction()
 
 quiver_document_tests(readme README.md)
-foreach(page abft cli embed exact_diagonalisation kmeans library matrices modes python)
+foreach(page abft cli embed exact_diagonalisation kmeans library matrices modes python svd)
     quiver_document_tests(${page} docs/${page}.md)
 endforeach()

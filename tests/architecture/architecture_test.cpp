@@ -49,7 +49,8 @@ const std::vector<SolverFolder>& solver_folders() {
         {"solvers/graph", {"solvers/dense/", "solvers/eigen/"}},
         {"solvers/eigen",
          {"solvers/abft/", "solvers/dense/", "solvers/linear/", "solvers/orth/",
-          "solvers/precond/"}}};
+          "solvers/precond/"}},
+        {"solvers/svd", {"solvers/cluster/", "solvers/dense/", "solvers/eigen/", "solvers/orth/"}}};
     return folders;
 }
 

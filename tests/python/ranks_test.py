@@ -108,3 +108,23 @@ def test_modes(rng):
     np.testing.assert_allclose(result.effective_masses[3:], alone.effective_masses[3:], atol=1e-7)
     everything = np.concatenate(COMM.allgather(result.vectors))
     np.testing.assert_allclose(everything.T @ (m @ everything), np.eye(8), atol=1e-10)
+
+
+def test_singular_values(rng):
+    x = 1e3 + rng.standard_normal((500, 6)) * np.logspace(0, -4, 6)
+    rows = part(x, 500)
+    ours = quiver.svd(rows, comm=COMM)
+    alone = quiver.svd(x)
+    np.testing.assert_allclose(ours.s, alone.s, rtol=1e-9)
+    np.testing.assert_allclose(ours.U * ours.s @ ours.Vh, rows, atol=1e-9)
+    points = quiver.pca(rows, 4, scores=True, comm=COMM)
+    alone = quiver.pca(x, 4, scores=True)
+    np.testing.assert_allclose(points.explained_variance, alone.explained_variance, atol=1e-13)
+    np.testing.assert_allclose(points.mean, alone.mean, rtol=1e-14)
+    np.testing.assert_allclose(np.concatenate(COMM.allgather(points.scores)), alone.scores, atol=1e-8)
+    for shape in ((700, 600), (560, 800)):
+        a = sp.random(*shape, 0.01, format="csr", random_state=rng)
+        u, s, vh = quiver.svds(part(a, shape[0]), 4, comm=COMM)
+        np.testing.assert_allclose(s, np.linalg.svd(a.toarray(), compute_uv=False)[:4], rtol=1e-11)
+        v = np.concatenate(COMM.allgather(np.ascontiguousarray(vh.T)))
+        np.testing.assert_allclose(part(a, shape[0]) @ v, u * s, atol=1e-10)

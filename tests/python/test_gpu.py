@@ -403,3 +403,43 @@ def test_kmeans(rng, library, char, side_stream):
     np.testing.assert_array_equal(labels, expected.labels)
     np.testing.assert_allclose(centers, expected.centers, atol=1000 * np.finfo(char).eps)
     np.testing.assert_allclose(result.inertia, expected.inertia, rtol=1e-4)
+
+
+@pytest.mark.parametrize("char", "fdFD")
+@pytest.mark.parametrize("side_stream", [False, True], ids=["current", "side"])
+def test_singular_values(rng, library, char, side_stream):
+    """svd, pca and svds on the device agree with NumPy."""
+    side = Side(library, side_stream)
+    eps = np.finfo(char).eps
+    device = "cuda" if library == "numpy" else None
+    x = rng.standard_normal((5000, 7)) * np.logspace(0, -6, 7) @ rng.standard_normal((7, 7))
+    a = sp.random(900, 600, 0.01, format="csr", random_state=rng)
+    if char in "FD":
+        x = x * np.exp(1j * rng.standard_normal((5000, 1)))
+        a = (a * np.exp(0.3j)).tocsr()
+    x, a = np.ascontiguousarray(x, dtype=char), a.astype(char)
+    with side.stream():
+        block, matrix = side.array(x), side.csr(a)
+        triplets = quiver.svd(block, device=device)
+        found = quiver.svds(matrix, 5, device=device)
+        points = quiver.pca(block, 3, scores=True, device=device) if char in "fd" else None
+        space = Space("cupy", 0) if library == "numpy" else None
+
+        def host(z):
+            return space.numpy(z) if space else side.numpy(z)
+
+        u, s, vh = (host(z) for z in triplets)
+        values = host(found[1])
+        if points is not None:
+            variance, scores = host(points.explained_variance), host(points.scores)
+    expected = np.linalg.svd(x.astype("D"), compute_uv=False)
+    np.testing.assert_allclose(s, expected, atol=60 * eps * expected[0])
+    np.testing.assert_allclose(u * s @ vh, x, atol=100 * eps * expected[0])
+    np.testing.assert_allclose(u.conj().T @ u, np.eye(7), atol=100 * eps)
+    exact = np.linalg.svd(a.toarray().astype("D"), compute_uv=False)
+    np.testing.assert_allclose(values, exact[:5], atol=100 * eps * exact[0])
+    if points is not None:
+        centred = x.astype("d") - x.astype("d").mean(axis=0)
+        exact = np.linalg.svd(centred, compute_uv=False)**2 / (len(x) - 1)
+        np.testing.assert_allclose(variance, exact[:3], atol=60 * eps * exact[0])
+        np.testing.assert_allclose(scores.var(axis=0, ddof=1), variance, rtol=1000 * eps)

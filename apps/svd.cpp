@@ -1,0 +1,420 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// `quiver svd`: singular values and vectors of a block or a sparse matrix, and principal components
+// of points.
+#include <algorithm>
+#include <complex>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <fmt/format.h>
+
+#include "apps/execution.hpp"
+#include "apps/interrupt.hpp"
+#include "apps/number_option.hpp"
+#include "apps/points.hpp"
+#include "apps/problem.hpp"
+#include "apps/progress.hpp"
+#include "apps/report.hpp"
+#include "apps/run.hpp"
+#include "apps/standard_input.hpp"
+#include "apps/subcommands.hpp"
+#include "apps/svd_report.hpp"
+#include "blockvec/context.hpp"
+#include "blockvec/error.hpp"
+#include "kernels/column_ops.hpp"
+#include "kernels/hdf5_file.hpp"
+#include "kernels/output_file.hpp"
+#include "solvers/svd/pca.hpp"
+#include "solvers/svd/sparse_svd.hpp"
+#include "solvers/svd/tall_svd.hpp"
+
+namespace quiver::apps {
+namespace {
+
+struct SvdCommand {
+    std::string input;
+    std::string dataset = "vectors";
+    std::string output;
+    std::string right;
+    std::string device = "auto";
+    std::string scalar = "auto";
+    std::string json;
+    bool pca = false;
+    bool dense = false;
+    bool one_pass = false;
+    bool k_given = false;
+    int k = 6;
+    SvdsOptions sparse;
+
+    bool is_sparse() const {
+        const bool generated = input.starts_with("gen:") && !input.starts_with("gen:blobs");
+        return !pca && !dense &&
+               (generated || input == standard_input_name || input.ends_with(".mtx") ||
+                input.ends_with(".mtx.gz"));
+    }
+};
+
+/// An output file that must be writable and must not be the input.
+void check_output(const SvdCommand& command, const char* option, const std::string& path) {
+    if (!path.empty()) {
+        require_hdf5();
+        check_writable(path, option, "an HDF5 file");
+        require_not_the_matrix(option, path, command.input, "the input file");
+    }
+}
+
+void check_command(const SvdCommand& command) {
+    const auto refuse = [](const std::string& text) { throw InputError("svd: " + text); };
+    check_output(command, "-o", command.output);
+    check_output(command, "--right", command.right);
+    if (!command.json.empty()) {
+        check_writable(command.json);
+        require_not_the_matrix("--json", command.json, command.input, "the input file");
+    }
+    const std::vector<std::pair<std::string, std::string>> files{
+        {"-o", command.output}, {"--right", command.right}, {"--json", command.json}};
+    for (std::size_t a = 0; a < files.size(); ++a) {
+        for (std::size_t b = a + 1; b < files.size(); ++b) {
+            if (!files[a].second.empty() && !files[b].second.empty() &&
+                same_output(files[a].second, files[b].second)) {
+                throw InputError(files[a].first + " and " + files[b].first +
+                                 " name the same file, " + files[a].second);
+            }
+        }
+    }
+    const bool sparse = command.is_sparse();
+    if (!sparse && !command.right.empty()) {
+        refuse("--right is for sparse matrices; the file of -o also has the right vectors");
+    }
+    if (!sparse && command.sparse.smallest) {
+        refuse("--smallest is for sparse matrices; without -k all values are computed");
+    }
+    if (command.one_pass && (sparse || command.pca || !command.output.empty())) {
+        refuse("--one-pass is for singular values of a block without -o");
+    }
+    const std::string allowed = sparse ? "sdcz" : command.pca ? "sdhb" : "sd";
+    if (command.scalar != "auto" && allowed.find(command.scalar) == std::string::npos) {
+        refuse(fmt::format("--scalar {}: {} has {}", command.scalar,
+                           sparse        ? "a sparse matrix"
+                           : command.pca ? "--pca"
+                                         : "a block",
+                           sparse        ? "s, d, c or z"
+                           : command.pca ? "s, d, h or b"
+                                         : "s or d"));
+    }
+}
+
+/// The steps that all kinds of input share.
+class SvdRun {
+  public:
+    SvdRun(const Comm& comm, const SvdCommand& command, const Execution& execution)
+        : comm_(comm), command_(command), execution_(execution), progress_(comm, false) {
+        comm.agree([&] { context_.emplace(comm, execution.device); });
+        ctx().set_event_sink([this](const Event& event) { progress_.show(event); });
+        report.input = command.input;
+    }
+    Context& ctx() { return *context_; }
+    double lap() {
+        ctx().synchronize();
+        return watch_.lap();
+    }
+    void print_report() {
+        progress_.clear();
+        report.where = where_it_ran(ctx(), execution_);
+        print(comm_, to_table(report), table_stream({command_.json}));
+        if (!command_.json.empty()) {
+            write_on_rank_0(comm_, command_.json, [&] { return to_json(report); });
+        }
+    }
+
+    SvdReport report;
+
+  private:
+    const Comm& comm_;
+    const SvdCommand& command_;
+    const Execution& execution_;
+    Progress progress_;
+    std::optional<Context> context_;
+    Stopwatch watch_;
+};
+
+/// The points with elements of type In.
+template <class In>
+BlockVector<In> load(Context& ctx, const Points& points) {
+    BlockVector<centre_t<In>> block = load_points<centre_t<In>>(ctx, points);
+    if constexpr (std::is_same_v<In, centre_t<In>>) {
+        return block;
+    } else {
+        BlockVector<In> result;
+        ctx.comm().agree([&] { result = BlockVector<In>(ctx, block.row_map(), block.width()); });
+        copy(ctx, block.view(), result.view());
+        return result;
+    }
+}
+
+template <class T>
+SmallMatrix<std::complex<double>> as_complex(const SmallMatrix<T>& from) {
+    SmallMatrix<std::complex<double>> to(from.rows(), from.cols());
+    std::copy_n(from.data(), from.rows() * from.cols(), to.data());
+    return to;
+}
+
+/// The rows of the result are those of `matrix` if it is not to be transposed.
+template <class T>
+std::vector<std::vector<double>> rows_of(const SmallMatrix<T>& matrix, bool transposed) {
+    const int rows = transposed ? matrix.cols() : matrix.rows();
+    const int cols = transposed ? matrix.rows() : matrix.cols();
+    std::vector<std::vector<double>> result(static_cast<std::size_t>(rows));
+    for (int i = 0; i < rows; ++i) {
+        for (int j = 0; j < cols; ++j) {
+            result[static_cast<std::size_t>(i)].push_back(
+                static_cast<double>(transposed ? matrix(j, i) : matrix(i, j)));
+        }
+    }
+    return result;
+}
+
+void describe_points(const Points& points, Dtype scalar, SvdReport& report) {
+    report.dataset = points.dataset;
+    report.rows = points.rows;
+    report.columns = points.columns;
+    report.scalar = scalar;
+}
+
+template <class In>
+void run_pca(SvdRun& run, const SvdCommand& command, const Points& points) {
+    using T = centre_t<In>;
+    Context& ctx = run.ctx();
+    SvdReport& report = run.report;
+    report.kind = SvdReport::Kind::pca;
+    describe_points(points, dtype_v<In>, report);
+    const BlockVector<In> x = load<In>(ctx, points);
+    report.read = run.lap();
+    PcaOptions options;
+    options.k = command.k_given ? command.k : 0;
+    report.pca = pca<In>(ctx, x.row_map(), x.view(), options);
+    report.values = report.pca.singular_values;
+    report.vectors = rows_of(report.pca.components, false);
+    report.work = run.lap();
+    if (!command.output.empty()) {
+        BlockVector<T> scores;
+        ctx.comm().agree(
+            [&] { scores = BlockVector<T>(ctx, x.row_map(), report.pca.components.rows()); });
+        pca_scores<In>(ctx, report.pca, x.view(), scores.view());
+        BlockFileNotes notes;
+        notes.dataset = "scores";
+        notes.matrices.push_back({"components", as_complex(report.pca.components), false});
+        notes.numbers = {{"mean", report.pca.mean},
+                         {"variances", report.pca.variances},
+                         {"ratios", report.pca.ratios},
+                         {"values", report.values}};
+        notes.texts.emplace_back("input", command.input);
+        write_block_vector(ctx, command.output, scores, notes);
+        report.write = run.lap();
+    }
+    run.print_report();
+}
+
+template <class T>
+void run_block(SvdRun& run, const SvdCommand& command, const Points& points) {
+    Context& ctx = run.ctx();
+    SvdReport& report = run.report;
+    report.kind = SvdReport::Kind::block;
+    describe_points(points, dtype_v<T>, report);
+    const BlockVector<T> x = load_points<T>(ctx, points);
+    report.read = run.lap();
+    TallSvdOptions options;
+    options.k = command.k_given ? command.k : 0;
+    options.left = !command.output.empty();
+    options.one_pass = command.one_pass;
+    const TallSvd<T> svd = tall_svd<T>(ctx, x.row_map(), x.view(), options);
+    report.work = run.lap();
+    report.values = svd.values;
+    report.errors = svd.errors;
+    report.rank = svd.rank;
+    report.from_gram = svd.from_gram;
+    report.vectors = rows_of(svd.right, true);
+    if (!command.output.empty()) {
+        BlockFileNotes notes;
+        notes.dataset = "left";
+        notes.matrices.push_back({"right", as_complex(svd.right), false});
+        notes.numbers = {{"values", svd.values}, {"errors", svd.errors}};
+        notes.texts.emplace_back("input", command.input);
+        write_block_vector(ctx, command.output, svd.left, notes);
+        report.write = run.lap();
+    }
+    run.print_report();
+}
+
+template <class T>
+void write_vectors(Context& ctx, const SvdCommand& command, const std::string& path,
+                   const char* dataset, const BlockVector<T>& block, const SvdReport& report) {
+    if (path.empty()) {
+        return;
+    }
+    BlockFileNotes notes;
+    notes.dataset = dataset;
+    notes.numbers = {{"values", report.values},
+                     {"errors", report.errors},
+                     {"residuals", report.sparse.residuals}};
+    notes.texts.emplace_back("input", command.input);
+    write_block_vector(ctx, path, block, notes);
+}
+
+template <class T>
+bool run_sparse(SvdRun& run, const SvdCommand& command, const Problem& problem) {
+    Context& ctx = run.ctx();
+    SvdReport& report = run.report;
+    report.kind = SvdReport::Kind::sparse;
+    report.scalar = dtype_v<T>;
+    SparseMatrix<T> a(ctx, load_problem<T>(ctx.comm(), problem, ctx.threads()));
+    report.rows = a.range_map().global_rows();
+    report.columns = static_cast<std::int64_t>(a.domain_map().global_rows());
+    report.sparse.nonzeros = a.global_nonzeros();
+    report.read = run.lap();
+    const Interrupt interrupt;
+    SvdsOptions options = command.sparse;
+    options.k =
+        command.k_given
+            ? command.k
+            : static_cast<int>(std::min<std::int64_t>({command.k, report.rows, report.columns}));
+    options.keep_going = [&](const IterationEvent&) { return !interrupt.requested(); };
+    const SparseSvd<T> svd = svds(ctx, a, options);
+    report.work = run.lap();
+    report.sparse.smallest = options.smallest;
+    report.sparse.tol = options.tol;
+    report.sparse.wanted = options.k;
+    report.values = svd.values;
+    report.errors = svd.errors;
+    report.sparse.residuals = svd.residuals;
+    report.sparse.norm_estimate = svd.norm_estimate;
+    report.sparse.converged = svd.converged;
+    report.sparse.interrupted = svd.interrupted;
+    report.sparse.verified = svd.multiplicity == Multiplicity::verified;
+    report.sparse.dense = svd.dense;
+    report.sparse.method = to_string(svd.method);
+    report.sparse.iterations = svd.iterations;
+    report.sparse.products = svd.products;
+    report.sparse.message = svd.message;
+    write_vectors(ctx, command, command.output, "left", svd.left, report);
+    write_vectors(ctx, command, command.right, "right", svd.right, report);
+    report.write = run.lap();
+    run.print_report();
+    return svd.converged;
+}
+
+bool run_svd(const Comm& comm, const SvdCommand& command) {
+    comm.agree([&] {
+        if (comm.rank() == 0) {
+            check_command(command);
+        }
+    });
+    if (command.is_sparse()) {
+        const Problem problem = inspect_problem(comm, command.input);
+        Dtype dtype = Dtype::d;
+        comm.agree([&] { dtype = choose_scalar(problem, command.scalar); });
+        const Execution execution = choose_execution(comm, command.device);
+        SvdRun run(comm, command, execution);
+        return visit_dtype(dtype, [&]<class T>() { return run_sparse<T>(run, command, problem); });
+    }
+    const Points points = inspect_points(comm, command.input, command.dataset);
+    const Execution execution = choose_execution(comm, command.device);
+    SvdRun run(comm, command, execution);
+    const char scalar = command.scalar.front();
+    if (!command.pca) {
+        scalar == 's' ? run_block<float>(run, command, points)
+                      : run_block<double>(run, command, points);
+    } else if (scalar == 'h') {
+        run_pca<half_t>(run, command, points);
+    } else if (scalar == 'b') {
+        run_pca<bfloat16_t>(run, command, points);
+    } else {
+        scalar == 's' ? run_pca<float>(run, command, points)
+                      : run_pca<double>(run, command, points);
+    }
+    return true;
+}
+
+constexpr const char* svd_description =
+    "Singular values and vectors of a block or a sparse matrix; principal components of points";
+
+constexpr const char* svd_examples =
+    R"(Examples:
+  quiver svd A.mtx -k 10                      the 10 largest singular triplets of a sparse matrix
+  quiver svd A.mtx -k 4 --smallest -o u.h5 --right v.h5     the 4 smallest, with vectors
+  quiver svd X.h5                             all singular values of the columns in a file
+  quiver svd X.h5 -o usv.h5                   with left and right vectors
+  quiver svd --pca X.h5 -k 5 -o pca.h5        5 principal components, with the scores of all rows
+  quiver svd --pca gen:blobs,n=1000000,d=16 --json report.json      generated points
+
+A Matrix Market file or gen:NAME is a sparse matrix, rectangular or square; with --dense or --pca
+the file is a block with one point a row. An HDF5 file has a block: the dataset `vectors` (or
+--dataset NAME). A block must have at least as many rows as columns. apps/svd_plot.py draws the JSON
+report; docs/svd.md explains the error bounds.
+
+Exit status: 0 converged; 1 not converged; 2 bad usage or input; 3 a failure while running.)";
+
+void add_sparse_options(CLI::App& svd, SvdsOptions& options) {
+    svd.add_flag("--smallest", options.smallest, "The smallest singular values of a sparse matrix");
+    add_number(svd, "--tol", options.tol,
+               "Converged if ||(A v - s u, A^H u - s v)|| is at most TOL ||A|| (sparse matrices)");
+    add_number(svd, "--block", options.block, "Columns of a step; 0: chosen (sparse matrices)");
+    add_number(svd, "--max-iterations", options.max_iterations,
+               "Largest number of steps; 0: until they stagnate (sparse matrices)");
+    add_number(svd, "--max-seconds", options.max_seconds,
+               "Largest time of a solve; 0: none (sparse matrices)");
+    add_number(svd, "--seed", options.seed, "Seed of the start (sparse matrices)");
+}
+
+}  // namespace
+
+void add_svd(CLI::App& app, Action& chosen) {
+    auto command = std::make_shared<SvdCommand>();
+    CLI::App* svd = app.add_subcommand("svd", svd_description);
+    svd->footer(svd_examples);
+    svd->add_option("INPUT", command->input,
+                    "Matrix Market file (.mtx, .mtx.gz, or - for standard input), HDF5 file, "
+                    "gen:NAME,key=value,... or gen:blobs,n=N,d=D,k=K,spread=S,seed=N")
+        ->required();
+    const CLI::Option* k =
+        add_number(*svd, "-k,--values", command->k,
+                   "Number of singular values or components; default: 6 of a sparse matrix, all of "
+                   "a block");
+    svd->add_flag("--pca", command->pca, "Principal components of the rows");
+    svd->add_flag("--dense", command->dense, "A Matrix Market file is a block, not sparse");
+    svd->add_flag(
+        "--one-pass", command->one_pass,
+        "Values of a block from its Gram matrix alone; small ones get large errors, which "
+        "are reported");
+    add_sparse_options(*svd, command->sparse);
+    svd->add_option("--dataset", command->dataset, "Dataset of an HDF5 file")
+        ->capture_default_str();
+    svd->add_option("-o,--output", command->output,
+                    "HDF5 file: left vectors (of a block with the right ones), or scores and "
+                    "components");
+    svd->add_option("--right", command->right,
+                    "HDF5 file for the right vectors of a sparse matrix");
+    svd->add_option("--device", command->device, "Where to run; auto chooses a GPU if there is one")
+        ->check(CLI::IsMember({"auto", "host", "cuda"}))
+        ->capture_default_str();
+    svd->add_option("--scalar", command->scalar,
+                    "Precision: s or d; c or z for sparse matrices; h (half) or b (bfloat16) with "
+                    "--pca")
+        ->check(CLI::IsMember({"auto", "s", "d", "c", "z", "h", "b"}))
+        ->capture_default_str();
+    svd->add_option("--json", command->json, json_option);
+    svd->callback([=, &chosen] {
+        command->k_given = k->count() > 0;
+        chosen = [command](const Comm& comm) {
+            return run_svd(comm, *command) ? success : not_converged;
+        };
+    });
+}
+
+}  // namespace quiver::apps

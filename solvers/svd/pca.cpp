@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "solvers/svd/pca.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "blockvec/error.hpp"
+#include "blockvec/shape.hpp"
+#include "kernels/mixed.hpp"
+#include "solvers/cluster/kmeans_starts.hpp"
+#include "solvers/dense/projected_eigen.hpp"
+#include "solvers/equal_options.hpp"
+#include "solvers/svd/centred_rows.hpp"
+#include "solvers/svd/singular_signs.hpp"
+
+namespace quiver {
+namespace {
+
+constexpr int shift_sample = 256;
+
+template <class In>
+void check_pca(Context& ctx, const RowMap& map, const BlockView<const In>& x,
+               const PcaOptions& options) {
+    EqualOptions equal("pca");
+    equal.add("k", options.k);
+    equal.add("columns", x.cols);
+    equal.require(ctx.comm());
+    ctx.comm().agree([&] {
+        require_valid(x, "pca", "X");
+        require_shape(
+            x.rows == map.local_rows() && map.ranks() == ctx.comm().size() &&
+                x.place == ctx.place(),
+            "pca", "the rows or the place of X, the row map and the Context disagree", [&] {
+                return describe(x) +
+                       "; rows of this rank in the map: " + std::to_string(map.local_rows());
+            });
+        if (x.cols < 1 || map.global_rows() < 2) {
+            throw InputError("pca: X has " + std::to_string(map.global_rows()) + " rows and " +
+                             std::to_string(x.cols) +
+                             " columns; at least 2 rows and 1 column are needed");
+        }
+        const std::int64_t most = std::min<std::int64_t>(map.global_rows(), x.cols);
+        if (options.k < 0 || options.k > most) {
+            throw InputError("pca: k = " + std::to_string(options.k) + " components, but " +
+                             std::to_string(map.global_rows()) + " rows of " +
+                             std::to_string(x.cols) + " columns have 1 to " + std::to_string(most) +
+                             " (0: all of them)");
+        }
+    });
+}
+
+/// The products of the centred rows.
+struct Moments {
+    std::vector<double> mean;
+    std::vector<double> mean_rest;
+    /// (rows - 1) times the covariance matrix.
+    SmallMatrix<double> scatter;
+    int passes = 0;
+};
+
+/// Forms the moments of all rows.
+template <class In>
+class MomentSums {
+    using T = centre_t<In>;
+
+  public:
+    MomentSums(Context& ctx, const RowMap& map, BlockView<const In> x)
+        : ctx_(ctx), map_(map), x_(x), count_(static_cast<double>(map.global_rows())) {}
+
+    Moments run() {
+        const int most = static_cast<int>(std::min<std::int64_t>(map_.global_rows(), shift_sample));
+        const SmallMatrix<double> sample = sample_rows<In>(ctx_, map_, x_, most, 1);
+        std::vector<T> shift(static_cast<std::size_t>(x_.cols));
+        for (int j = 0; j < x_.cols; ++j) {
+            // Relative to a row, so that the mean of equal numbers is exact.
+            double sum = 0;
+            for (int i = 0; i < sample.rows(); ++i) {
+                sum += sample(i, j) - sample(0, j);
+            }
+            const double mean = sample(0, j) + sum / sample.rows();
+            shift[static_cast<std::size_t>(j)] = std::isfinite(mean) ? static_cast<T>(mean) : T(0);
+        }
+        Moments moments;
+        for (bool again = true; again;) {
+            const SmallMatrix<double> sums = products(shift);
+            require_finite(sums);
+            again = !centre(sums, shift, moments) && moments.passes == 0;
+            ++moments.passes;
+            if (again) {
+                std::transform(moments.mean.begin(), moments.mean.end(), shift.begin(),
+                               [](double value) { return static_cast<T>(value); });
+            }
+        }
+        return moments;
+    }
+
+  private:
+    /// Z^T Z over all ranks for Z = [X - 1 shift^T, 1].
+    SmallMatrix<double> products(const std::vector<T>& shift) {
+        const int n = x_.cols + 1;
+        const auto entries = static_cast<std::size_t>(n) * static_cast<std::size_t>(n);
+        SmallMatrix<double> sums(n, n);
+        ctx_.comm().agree([&] {
+            const Scratch memory =
+                ctx_.scratch(memory_kind(ctx_.place()), entries * sizeof(double));
+            const BlockView<double> local(memory.as<double>(), n, n, n, ctx_.place());
+            fill<double>(ctx_, 0, local);
+            CentredRows<In>(ctx_, x_).for_each_part(shift, [&](BlockView<const T> z, std::int64_t) {
+                if constexpr (std::is_same_v<T, float>) {
+                    tsmttsm(ctx_, 1.0, z, z, 1.0, local, Reduce::this_rank);
+                } else {
+                    tsmttsm<T>(ctx_, 1, z, z, 1, local, Reduce::this_rank);
+                }
+            });
+            copy(ctx_, local, sums.view());
+        });
+        ctx_.comm().sum(std::span(sums.data(), entries));
+        return sums;
+    }
+
+    void require_finite(const SmallMatrix<double>& sums) const {
+        for (int j = 0; j < x_.cols; ++j) {
+            if (!std::isfinite(sums(j, j))) {
+                throw_collective(ErrorKind::input,
+                                 "pca: column " + std::to_string(j) +
+                                     " of X (counted from 0) has NaN, infinity or a square that "
+                                     "overflows");
+            }
+        }
+    }
+
+    /// Moments about the mean from those about the shift. False if digits were lost: if the square
+    /// of the mean of z was more than 16 times the variance in a column.
+    bool centre(const SmallMatrix<double>& sums, const std::vector<T>& shift, Moments& moments) {
+        const int n = x_.cols;
+        moments.mean.clear();
+        moments.mean_rest.clear();
+        moments.scatter = SmallMatrix<double>(n, n);
+        bool sound = true;
+        for (int i = 0; i < n; ++i) {
+            const auto from = static_cast<double>(shift[static_cast<std::size_t>(i)]);
+            const double step = sums(i, n) / count_;
+            const double mean = from + step;
+            const double part = mean - from;
+            moments.mean.push_back(mean);
+            moments.mean_rest.push_back((from - (mean - part)) + (step - part));
+            for (int j = 0; j < n; ++j) {
+                moments.scatter(i, j) = sums(i, j) - sums(i, n) * (sums(j, n) / count_);
+            }
+            moments.scatter(i, i) = std::max(moments.scatter(i, i), 0.0);
+            sound = sound && sums(i, n) * (sums(i, n) / count_) <= 16 * moments.scatter(i, i);
+        }
+        return sound;
+    }
+
+    Context& ctx_;
+    const RowMap& map_;
+    BlockView<const In> x_;
+    double count_;
+};
+
+PcaResult components_of(Context& ctx, Moments&& moments, std::int64_t rows, int wanted) {
+    const int n = moments.scatter.rows();
+    const auto most = static_cast<int>(std::min<std::int64_t>(rows, n));
+    const int k = wanted == 0 ? most : wanted;
+    const double divisor = static_cast<double>(rows - 1);
+    PcaResult result;
+    result.mean = std::move(moments.mean);
+    result.mean_rest = std::move(moments.mean_rest);
+    result.passes = moments.passes;
+    for (int j = 0; j < n; ++j) {
+        result.total_variance += moments.scatter(j, j) / divisor;
+    }
+    const HermitianEigen<double> eigen = projected_eigen(ctx, moments.scatter);
+    if (!eigen.converged) {
+        throw_collective(ErrorKind::numerical,
+                         "pca: the eigenvalues of the covariance matrix did not converge");
+    }
+    SmallMatrix<double> vectors(n, k);
+    for (int c = 0; c < most; ++c) {
+        const double value =
+            std::max(eigen.values[static_cast<std::size_t>(n - 1 - c)], 0.0) / divisor;
+        if (c >= k) {
+            result.noise_variance += value / (most - k);
+            continue;
+        }
+        result.variances.push_back(value);
+        result.ratios.push_back(result.total_variance > 0 ? value / result.total_variance : 0);
+        result.singular_values.push_back(std::sqrt(value * divisor));
+        for (int j = 0; j < n; ++j) {
+            vectors(j, c) = eigen.vectors(j, n - 1 - c);
+        }
+    }
+    multiply_columns(vectors, phases_of(vectors));
+    result.components = SmallMatrix<double>(k, n);
+    for (int c = 0; c < k; ++c) {
+        for (int j = 0; j < n; ++j) {
+            result.components(c, j) = vectors(j, c);
+        }
+    }
+    return result;
+}
+
+}  // namespace
+
+template <class In>
+PcaResult pca(Context& ctx, const RowMap& map, BlockView<const In> x, const PcaOptions& options) {
+    const auto begin = std::chrono::steady_clock::now();
+    check_pca<In>(ctx, map, x, options);
+    PcaResult result =
+        components_of(ctx, MomentSums<In>(ctx, map, x).run(), map.global_rows(), options.k);
+    // Rounding of z and of the sums of its products, whose norms are at most 17 variances.
+    const double eps = std::numeric_limits<double>::epsilon();
+    const double element = std::numeric_limits<centre_t<In>>::epsilon();
+    result.error = (17 * eps * (8 + 4 * std::sqrt(static_cast<double>(x.cols))) + 2 * element) *
+                   result.total_variance;
+    result.seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    return result;
+}
+
+template <class In>
+void pca_scores(Context& ctx, const PcaResult& pca, BlockView<const In> x,
+                BlockView<centre_t<In>> y) {
+    using T = centre_t<In>;
+    const int k = pca.components.rows();
+    const int n = pca.components.cols();
+    require_shape(x.cols == n && y.cols == k && x.rows == y.rows && x.place == ctx.place() &&
+                      y.place == ctx.place() && !overlap(x, y),
+                  "pca_scores", "X and Y do not fit the components", [&] {
+                      return std::to_string(k) + " components of " + std::to_string(n) +
+                             " columns; X: " + describe(x) + "; Y: " + describe(y);
+                  });
+    std::vector<T> shift;
+    SmallMatrix<T> vectors(n + 1, k);
+    for (int j = 0; j < n; ++j) {
+        const double mean = pca.mean[static_cast<std::size_t>(j)];
+        shift.push_back(static_cast<T>(mean));
+        const double rest =
+            (mean - static_cast<double>(shift.back())) + pca.mean_rest[static_cast<std::size_t>(j)];
+        for (int c = 0; c < k; ++c) {
+            vectors(j, c) = static_cast<T>(pca.components(c, j));
+            // The last column of Z is 1.
+            vectors(n, c) -= static_cast<T>(rest * pca.components(c, j));
+        }
+    }
+    CentredRows<In>(ctx, x).for_each_part(shift, [&](BlockView<const T> z, std::int64_t first) {
+        tsmm<T>(ctx, T(1), z, vectors, T(0), y.row_range(first, z.rows));
+    });
+}
+
+#define QUIVER_INSTANTIATE(In, T)                                                            \
+    template PcaResult pca(Context&, const RowMap&, BlockView<const In>, const PcaOptions&); \
+    template void pca_scores(Context&, const PcaResult&, BlockView<const In>, BlockView<T>);
+QUIVER_INSTANTIATE(float, float)
+QUIVER_INSTANTIATE(double, double)
+QUIVER_INSTANTIATE(half_t, float)
+QUIVER_INSTANTIATE(bfloat16_t, float)
+#undef QUIVER_INSTANTIATE
+
+}  // namespace quiver

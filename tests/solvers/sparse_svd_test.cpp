@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// svds, compared with one-sided Jacobi rotations in long double and with matrices whose singular
+// values are known.
+#include "solvers/svd/sparse_svd.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "blockvec/error.hpp"
+#include "kernels/sparse/assemble.hpp"
+#include "tests/solvers/svd_oracle.hpp"
+#include "tests/support/fixtures.hpp"
+
+namespace quiver::test {
+namespace {
+
+template <class T>
+class Svds : public ::testing::Test {
+  protected:
+    using R = real_t<T>;
+    using Wide = wide_number<T>;
+
+    /// A with a few random entries in each row.
+    Global<T> random_sparse(std::int64_t rows, int cols, int row_entries) {
+        Global<T> a(rows, cols);
+        for (std::int64_t i = 0; i < rows; ++i) {
+            for (int e = 0; e < row_entries; ++e) {
+                a(i, static_cast<int>(generator() % static_cast<unsigned>(cols))) =
+                    random_value<T>(generator);
+            }
+        }
+        return a;
+    }
+    /// The nonzeros of a dense matrix, with rows and columns distributed unequally.
+    SparseMatrix<T> sparse(const Global<T>& a) {
+        CsrRows<T> rows;
+        rows.map = uneven_map(ctx, a.rows);
+        rows.global_cols = a.cols;
+        if (a.cols != a.rows) {
+            rows.column_map = rows.map.evenly(a.cols);
+        }
+        for (std::int64_t i = 0; i < rows.map.local_rows(); ++i) {
+            for (int j = 0; j < a.cols; ++j) {
+                const T value = a(rows.map.first_row() + i, j);
+                if (value != T(0)) {
+                    rows.column.push_back(j);
+                    rows.value.push_back(value);
+                }
+            }
+            rows.row_start.push_back(std::ssize(rows.column));
+        }
+        return SparseMatrix<T>(ctx, std::move(rows));
+    }
+
+    /// A v - s u and A^H u - s v in long double agree with the reported residual; u and v are
+    /// orthonormal.
+    void check_triplets(const Global<T>& a, const SparseSvd<T>& svd) {
+        const Global<T> u = on_all_ranks(ctx, svd.left);
+        const Global<T> v = on_all_ranks(ctx, svd.right);
+        ASSERT_EQ(u.rows, a.rows);
+        ASSERT_EQ(v.rows, a.cols);
+        const double eps = static_cast<double>(epsilon_v<T>);
+        for (const Global<T>* x : {&u, &v}) {
+            ASSERT_EQ(x->cols, static_cast<int>(svd.values.size()));
+            for (int j = 0; j < x->cols; ++j) {
+                for (int l = 0; l <= j; ++l) {
+                    Wide sum(0);
+                    for (std::int64_t i = 0; i < x->rows; ++i) {
+                        sum += conjugated(Wide((*x)(i, l))) * Wide((*x)(i, j));
+                    }
+                    EXPECT_LE(std::abs(sum - Wide(l == j ? 1 : 0)), 100 * eps) << l << ", " << j;
+                }
+            }
+        }
+        for (int j = 0; j < u.cols; ++j) {
+            const auto s = static_cast<long double>(svd.values[static_cast<std::size_t>(j)]);
+            long double squares = 0;
+            // One of the vectors of a value that is 0 to rounding is arbitrary.
+            const bool zero = s <= 100 * eps * svd.norm_estimate;
+            for (std::int64_t i = 0; i < a.rows && (!zero || a.rows >= a.cols); ++i) {
+                Wide rest = -s * Wide(u(i, j));
+                for (int p = 0; p < a.cols; ++p) {
+                    rest += Wide(a(i, p)) * Wide(v(p, j));
+                }
+                squares += std::norm(rest);
+            }
+            for (int p = 0; p < a.cols && (!zero || a.rows < a.cols); ++p) {
+                Wide rest = -s * Wide(v(p, j));
+                for (std::int64_t i = 0; i < a.rows; ++i) {
+                    rest += conjugated(Wide(a(i, p))) * Wide(u(i, j));
+                }
+                squares += std::norm(rest);
+            }
+            EXPECT_NEAR(svd.residuals[static_cast<std::size_t>(j)],
+                        static_cast<double>(std::sqrt(squares)), 50 * eps * svd.norm_estimate)
+                << j;
+        }
+    }
+
+    /// The values are those of `exact` (descending, all of them) within their error bounds.
+    void check(const std::vector<long double>& exact, const SparseSvd<T>& svd, int k, bool smallest,
+               double most_error) {
+        ASSERT_EQ(svd.values.size(), static_cast<std::size_t>(k));
+        EXPECT_TRUE(svd.converged) << svd.message;
+        EXPECT_EQ(svd.multiplicity, Multiplicity::verified);
+        EXPECT_NEAR(svd.norm_estimate, static_cast<double>(exact[0]),
+                    smallest ? 0.1 * static_cast<double>(exact[0]) : svd.errors[0]);
+        const std::size_t first = smallest ? exact.size() - static_cast<std::size_t>(k) : 0;
+        for (std::size_t j = 0; j < svd.values.size(); ++j) {
+            EXPECT_LE(std::abs(svd.values[j] - exact[first + j]), svd.errors[j]) << j;
+            EXPECT_LE(svd.errors[j], most_error * static_cast<double>(exact[0])) << j;
+        }
+    }
+
+    std::mt19937_64 generator = make_generator();
+    Context ctx = make_context();
+};
+TYPED_TEST_SUITE(Svds, Scalars, ScalarName);
+
+TYPED_TEST(Svds, MatchesJacobiForAnyShape) {
+    const double most = 100 * static_cast<double>(epsilon_v<TypeParam>);
+    struct Case {
+        std::int64_t rows;
+        int cols;
+        int k;
+    };
+    for (const Case& each : std::vector<Case>{
+             {1, 1, 1}, {5, 1, 1}, {1, 6, 1}, {60, 23, 4}, {17, 90, 17}, {40, 40, 6}}) {
+        SCOPED_TRACE(::testing::Message() << each.rows << " x " << each.cols);
+        const Global<TypeParam> a = this->random_sparse(each.rows, each.cols, 3);
+        SparseMatrix<TypeParam> matrix = this->sparse(a);
+        std::vector<long double> exact = singular_values(a);
+        exact.resize(static_cast<std::size_t>(std::min<std::int64_t>(a.rows, a.cols)));
+        for (const bool smallest : {false, true}) {
+            SvdsOptions options;
+            options.k = each.k;
+            options.smallest = smallest;
+            const SparseSvd<TypeParam> svd = svds(this->ctx, matrix, options);
+            EXPECT_TRUE(svd.dense);
+            this->check(exact, svd, each.k, smallest, most);
+            this->check_triplets(a, svd);
+        }
+    }
+}
+
+TYPED_TEST(Svds, IteratesForLargestAndSmallestValues) {
+    // A method keeps the matrix sparse. Copies: two equal diagonal blocks.
+    const double eps = static_cast<double>(epsilon_v<TypeParam>);
+    const Global<TypeParam> block = this->random_sparse(50, 35, 4);
+    for (const bool wide : {false, true}) {
+        Global<TypeParam> a(wide ? 70 : 100, wide ? 100 : 70);
+        for (std::int64_t i = 0; i < 50; ++i) {
+            for (int j = 0; j < 35; ++j) {
+                for (const int copy : {0, 1}) {
+                    (wide ? a(35 * copy + j, static_cast<int>(50 * copy + i))
+                          : a(50 * copy + i, 35 * copy + j)) = block(i, j);
+                }
+            }
+        }
+        SparseMatrix<TypeParam> matrix = this->sparse(a);
+        std::vector<long double> exact = singular_values(a);
+        exact.resize(70);
+        SvdsOptions options;
+        options.method = Method::lanczos;
+        options.k = 7;
+        const SparseSvd<TypeParam> large = svds(this->ctx, matrix, options);
+        EXPECT_FALSE(large.dense);
+        this->check(exact, large, 7, false, std::max(1e-9, 400 * eps));
+        this->check_triplets(a, large);
+        options.k = 4;
+        options.smallest = true;
+        const SparseSvd<TypeParam> small = svds(this->ctx, matrix, options);
+        ASSERT_EQ(small.values.size(), 4U);
+        for (std::size_t j = 0; j < 4; ++j) {
+            EXPECT_LE(std::abs(small.values[j] - exact[66 + j]), small.errors[j]) << j;
+            EXPECT_LE(
+                small.errors[j],
+                (100 * eps *
+                     static_cast<double>(exact[0] / std::max<long double>(exact[66 + j], 1e-3L)) +
+                 1e-9) *
+                    static_cast<double>(exact[0]))
+                << j;
+        }
+        this->check_triplets(a, small);
+    }
+}
+
+TYPED_TEST(Svds, LargeMatricesStaySparse) {
+    // Differences of neighbours, (n + 1) x n: s_j = 2 sin(j pi / (2 (n + 1))).
+    const std::int64_t n = 1500;
+    CsrRows<TypeParam> rows;
+    rows.map = uneven_map(this->ctx, n + 1);
+    rows.global_cols = n;
+    rows.column_map = rows.map.evenly(n);
+    for (std::int64_t i = rows.map.first_row(); i < rows.map.first_row() + rows.map.local_rows();
+         ++i) {
+        if (i > 0) {
+            rows.column.push_back(i - 1);
+            rows.value.push_back(TypeParam(-1));
+        }
+        if (i < n) {
+            rows.column.push_back(i);
+            rows.value.push_back(TypeParam(1));
+        }
+        rows.row_start.push_back(std::ssize(rows.column));
+    }
+    SparseMatrix<TypeParam> matrix(this->ctx, std::move(rows));
+    SvdsOptions options;
+    options.k = 3;
+    options.tol = 1e-4;  // the largest values are close to each other
+    const SparseSvd<TypeParam> svd = svds(this->ctx, matrix, options);
+    EXPECT_FALSE(svd.dense);
+    EXPECT_TRUE(svd.converged) << svd.message;
+    for (int j = 0; j < 3; ++j) {
+        const double exact = 2 * std::sin(std::numbers::pi * static_cast<double>(n - j) /
+                                          (2 * static_cast<double>(n + 1)));
+        EXPECT_NEAR(svd.values[static_cast<std::size_t>(j)], exact,
+                    svd.errors[static_cast<std::size_t>(j)]);
+        EXPECT_LE(svd.errors[static_cast<std::size_t>(j)], 3e-4);
+    }
+}
+
+TYPED_TEST(Svds, RefusesBadInputOnAllRanks) {
+    const Global<TypeParam> a = this->random_sparse(20, 6, 2);
+    SparseMatrix<TypeParam> matrix = this->sparse(a);
+    for (const int k : {0, 7}) {
+        SvdsOptions options;
+        options.k = k;
+        try {
+            svds(this->ctx, matrix, options);
+            FAIL() << "no error";
+        } catch (const InputError& error) {
+            EXPECT_EQ(std::string(error.what()), "svds: k = " + std::to_string(k) +
+                                                     ", but a 20 x 6 matrix has 6 singular values");
+        }
+    }
+    SparseMatrix<TypeParam> other = this->sparse(this->random_sparse(20, 7, 2));
+    SvdsOptions options;
+    options.k = 1;
+    EXPECT_THROW(svds(this->ctx, matrix, other, options), ShapeError);
+}
+
+}  // namespace
+}  // namespace quiver::test
