@@ -86,6 +86,28 @@ class FlushTinyNumbers {
 #endif
 };
 
+/// Replaces the upper triangle of B by R of B = R^H R up to the first pivot that is not positive,
+/// whose column R(0:p, p) is complete. Returns p, or -1 if all pivots are positive.
+template <class W>
+int factorise_until_failure(SmallMatrix<W>& b) {
+    for (int p = 0; p < b.rows(); ++p) {
+        double pivot = std::real(b(p, p));
+        for (int i = 0; i < p; ++i) {
+            W sum = b(i, p);
+            for (int l = 0; l < i; ++l) {
+                sum -= conjugate(b(l, i)) * b(l, p);
+            }
+            b(i, p) = sum / b(i, i);
+            pivot -= std::norm(b(i, p));
+        }
+        if (!(pivot > 0)) {
+            return p;
+        }
+        b(p, p) = W(std::sqrt(pivot));
+    }
+    return -1;
+}
+
 void require_success(int info, const char* step) {
     if (info != 0) {
         throw NumericalError(std::string("dense: ") + step + " failed with code " +
@@ -136,18 +158,22 @@ bool DensePencil<W>::solve(const SmallMatrix<W>& constraints) {
 
 template <class W>
 bool DensePencil<W>::reduce_to_standard() {
-    if (lapack_ == nullptr) {
-        Cholesky<W> factor = cholesky(b_);
-        if (factor.positive) {
-            b_ = inverse_of_upper(factor.r);
-            a_ = product(adjoint(b_), product(a_, b_));
-        }
-        return factor.positive;
-    }
     std::vector<double> diagonal;
     diagonal.reserve(static_cast<std::size_t>(n_));
     for (int i = 0; i < n_; ++i) {
         diagonal.push_back(std::real(b_(i, i)));
+    }
+    if (lapack_ == nullptr) {
+        Cholesky<W> factor = cholesky(b_);
+        const int failed_pivot = factor.positive ? -1 : factorise_until_failure(b_);
+        b_ = factor.positive ? std::move(factor.r) : std::move(b_);
+        has_common_null_vector_ = find_common_null_vector(diagonal, failed_pivot);
+        if (!factor.positive || has_common_null_vector_) {
+            return false;
+        }
+        b_ = inverse_of_upper(b_);
+        a_ = product(adjoint(b_), product(a_, b_));
+        return true;
     }
     int info = 0;
     lapack_->factorise("L", &n_, b_.data(), &n_, &info, 1);

@@ -32,11 +32,11 @@ class DensePencil {
 
     /// Computes all eigenvalues except those of constrained dimensions. The columns of
     /// `constraints`, n x c, must be linearly independent. Returns false if B is not positive
-    /// definite, or if LAPACK's Cholesky factor of B shows a common null vector of A and B. Throws
+    /// definite, or if the Cholesky factor of B shows a common null vector of A and B. Throws
     /// NumericalError if the iteration of an eigensolver fails, and the errors of
     /// Cusolver::eigen().
     bool solve(const SmallMatrix<W>& constraints);
-    /// After solve() with LAPACK: true if A v and B v vanish to rounding for a v found. Each of the
+    /// After solve(): true if A v and B v vanish to rounding for a v found. Each of the
     /// first 8 vanishing pivots of B gives a candidate v. The answer does not depend on the units
     /// of the unknowns.
     bool has_common_null_vector() const { return has_common_null_vector_; }
