@@ -128,7 +128,8 @@ TEST_F(Modes, CoordinatesOfAFileGiveTheSharesOfTheGenerator) {
     std::string text = "%%MatrixMarket matrix array real general\n42 3\n";
     for (int d = 0; d < 3; ++d) {
         for (int node = 0; node < 42; ++node) {
-            const double x[] = {0.5 * (node / 6), 0.25 * (node / 2 % 3), 0.2 * (node % 2)};
+            const int at[] = {node / 6, node / 2 % 3, node % 2};
+            const double x[] = {0.5 * at[0], 0.25 * at[1], 0.2 * at[2]};
             text += std::to_string(x[d]) + "\n";
         }
     }

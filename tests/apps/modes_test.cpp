@@ -35,7 +35,7 @@ const std::string block = "gen:hexahedra,nx=3,ny=2,nz=3,lx=1.5,ly=0.8,lz=2.1,E=7
 constexpr std::array<double, 3> lengths{1.5, 0.8, 2.1};
 constexpr double volume = 1.5 * 0.8 * 2.1;
 
-ModesResult<double> modes_of(Context& ctx, const std::string& spec, ModesOptions options,
+ModesResult<double> modes_of(Context& ctx, const std::string& spec, const ModesOptions& options,
                              const std::string& mass = "mass") {
     SparseMatrix<double> k(ctx, generate<double>(ctx.comm(), spec, 1));
     SparseMatrix<double> m(ctx, generate<double>(ctx.comm(), spec + ",matrix=" + mass, 1));

@@ -238,6 +238,14 @@ TEST_F(ModesTest, UnstableModesHaveNegativeFrequencies) {
     EXPECT_GE(result.unstable, 6);
     EXPECT_EQ(result.rigid, 0);
     EXPECT_LT(result.frequencies.front(), 0);
+    // A range from 0 holds the unstable modes with |lambda| below its end.
+    const std::vector<double> all = finite_eigenvalues(k, m, 10, 0);
+    const double high = 1.01 * std::abs(all.front());
+    options.range = Window{0, std::sqrt(high)};
+    const ModesResult<double> in_range = check<double>(k, m, options, all);
+    EXPECT_EQ(in_range.unstable, result.unstable);
+    EXPECT_EQ(static_cast<std::ptrdiff_t>(in_range.frequencies.size()),
+              std::count_if(all.begin(), all.end(), [&](double value) { return value <= high; }));
 }
 
 TEST_F(ModesTest, RangesAndNeighboursOfAFrequency) {
