@@ -198,8 +198,8 @@ std::vector<Row> option_rows() {
     const auto add = [&](const char* name, const std::string& arguments, const std::string& text) {
         rows.push_back({name, "quiver " + arguments, 2, text});
     };
-    add("no subcommand", "", "which subcommand; there are: bench, eigs");
-    add("unknown subcommand", "foo", "there is no subcommand 'foo'; there are: bench, eigs");
+    add("no subcommand", "", "which subcommand; there are: bench, ed, eigs");
+    add("unknown subcommand", "foo", "there is no subcommand 'foo'; there are: bench, ed, eigs");
     add("mistyped subcommand", "eig " + matrix, "there is no subcommand 'eig'; close ones: eigs");
     add("no matrix", "eigs", "eigs: MATRIX is required; see quiver eigs --help");
     add("unknown option", "eigs " + matrix + " --wich largest", "--wich");

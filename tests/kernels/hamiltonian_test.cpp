@@ -297,13 +297,15 @@ void expect_full_spectrum(const HamiltonianModel& model, std::vector<double> all
 TEST(HamiltonianSectors, OfAllMomentaMakeTheFullSpectrum) {
     Context ctx = make_context();
     const std::vector<std::string> texts{
-        "spins 6\nring (0.4,0.9) + - 0 1 hc\nring 0.7 z z 0 2\nring 0.3 z 0\n"
-        "ring (0.2,0.1) + - z 0 2 1 hc\n",
-        "spins 5\nring 0.8 x z 0 1\nring 0.5 y y 0 2\nring 0.35 x 0\n",
-        "spinless 6\nring (-1,0.3) + - 0 1 hc\nring 1.7 n n 0 1\nring 0.2 + - n 0 2 1 hc\n",
-        "spinless 5\nring -1 + - 0 1 hc\nring 0.4 + + 0 1 hc\nring 0.6 n n 0 2\n",
-        "fermions 3\nring (-1,0.2) +u -u 0 1 hc\nring -0.8 +d -d 0 1 hc\nring 4 nu nd 0 0\n"
-        "ring 0.3 nu nd 0 1\n"};
+        std::string("spins 6\nring (0.4,0.9) + - 0 1 hc\nring 0.7 z z 0 2\nring 0.3 z 0\n"
+                    "ring (0.2,0.1) + - z 0 2 1 hc\n"),
+        std::string("spins 5\nring 0.8 x z 0 1\nring 0.5 y y 0 2\nring 0.35 x 0\n"),
+        std::string(
+            "spinless 6\nring (-1,0.3) + - 0 1 hc\nring 1.7 n n 0 1\nring 0.2 + - n 0 2 1 hc\n"),
+        std::string("spinless 5\nring -1 + - 0 1 hc\nring 0.4 + + 0 1 hc\nring 0.6 n n 0 2\n"),
+        std::string(
+            "fermions 3\nring (-1,0.2) +u -u 0 1 hc\nring -0.8 +d -d 0 1 hc\nring 4 nu nd 0 0\n"
+            "ring 0.3 nu nd 0 1\n")};
     for (const std::string& text : texts) {
         const HamiltonianModel whole = parsed(text);
         std::vector<double> all;
@@ -448,8 +450,9 @@ TEST(HamiltonianText, NamesTheLineAndTheWord) {
         {"fermions 4\nsector up 2\n", "sector up without sector down"},
         {"fermions 4\nsector up 1\nsector down 2\nsector inversion 1\n", "different numbers"},
         {"spins 4 5\n", "the form is `spins N`"}};
-    for (const auto& [text, message] : cases) {
-        const std::string error = error_of([&] { parsed(text); });
+    for (const auto& one : cases) {
+        const auto& [text, message] = one;
+        const std::string error = error_of([&] { parsed(one.first); });
         EXPECT_NE(error.find(message), std::string::npos) << text << error;
         EXPECT_EQ(error.find('\n'), std::string::npos);
     }
@@ -472,8 +475,10 @@ TEST(HamiltonianOperator, RefusesTermsThatDoNotFitTheSector) {
          "no state of 1"},
         {"spins 45\nring 1 x 0\n", "45 spins have more than 2^44 states"},
         {"spins 3\nterm (0,1) + - 0 1 hc\n", "complex scalar"}};
-    for (const auto& [text, message] : cases) {
-        const std::string error = error_of([&] { HamiltonianOperator<double>(ctx, parsed(text)); });
+    for (const auto& one : cases) {
+        const auto& [text, message] = one;
+        const std::string error =
+            error_of([&] { HamiltonianOperator<double>(ctx, parsed(one.first)); });
         EXPECT_NE(error.find(message), std::string::npos) << text << error;
     }
     // x x + y y conserves Sz although neither part does.
