@@ -226,7 +226,7 @@ SOLVERS = [
     Mutation("constraints are not projected out of the filter's later steps", "chebyshev_filter.cpp",
              "        project(pair.before);\n", "", [Test("eigen_matrix", "ChebyshevFilter*")]),
     Mutation("the series of a window without Jackson's damping", "window_series.cpp",
-             "return jackson(m, degree + 1); });", "return 1 + 0 * jackson(m, degree + 1); });",
+             "return jackson_damping(m, degree + 1); });", "return 1 + 0 * jackson(m, degree + 1); });",
              [Test("eigen_matrix", "*ChebyshevFilter*:*Window*")]),
     Mutation("the moments of odd order lack their correction", "window_series.cpp",
              "moments.push_back(2 * cross - moments[1]);", "moments.push_back(2 * cross);",

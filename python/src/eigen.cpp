@@ -18,8 +18,8 @@
 #include "python/src/arrays.hpp"
 #include "python/src/bindings.hpp"
 #include "python/src/operators.hpp"
-#include "solvers/graph/spectral_embedding.hpp"
 #include "solvers/eigen/modes.hpp"
+#include "solvers/graph/spectral_embedding.hpp"
 
 namespace quiver::python {
 

@@ -97,8 +97,7 @@ CsrRows<T> symmetrised(const Comm& comm, const CsrRows<T>& rows) {
             }
         }
     });
-    return rows_from_entries<T>(comm, rows.map, rows.global_cols, Symmetry::symmetric,
-                                std::move(entries));
+    return rows_from_entries<T>(comm, rows.map, rows.map, Symmetry::symmetric, std::move(entries));
 }
 
 /// Throws InputError, on this rank, for the first entry a_ij that differs from a_ji by more than

@@ -188,7 +188,7 @@ class TallTriplets {
             if (options_.max_seconds > 0) {
                 EigenOptions limit;
                 limit.max_seconds = options_.max_seconds;
-                options.max_seconds = remaining_seconds(limit, result_.seconds);
+                options.max_seconds = remaining_seconds(ctx_.comm(), limit, result_.seconds);
             }
             EigenProblem<T> problem{pair};
             const BlockVector<T> start = std::move(result_.right);
