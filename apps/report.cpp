@@ -33,6 +33,10 @@ const char* name_of(Dtype dtype) {
             return "single complex";
         case Dtype::z:
             return "double complex";
+        case Dtype::h:
+            return "half";
+        case Dtype::b:
+            return "bfloat16";
         default:
             return "double";
     }
@@ -89,6 +93,21 @@ std::string window_line(const EigsReport& report) {
                      "window      {} found, {:.1f} +- {:.1f} expected from the density of "
                      "states\n",
                      found, report.expected_count, report.expected_error);
+}
+
+/// Tells of a window that rounding errors made much wider: eigenvalues of A are known up to
+/// 32 eps ||A|| only, and all that may lie in the window are in the result.
+std::string widened_line(const EigsReport& report) {
+    double beyond = 0;
+    for (const double value : report.eigenvalues) {
+        beyond = std::max({beyond, report.window->low - value, value - report.window->high});
+    }
+    return beyond <= 1e-3 * (report.window->high - report.window->low)
+               ? ""
+               : fmt::format(
+                     "            values up to {:.2g} beside the window may lie in it: rounding "
+                     "errors of a norm of {:.2g} move them that far\n",
+                     beyond, report.norm_estimate);
 }
 
 /// Which eigenvalues the result omits although they rank with its last one.
@@ -162,7 +181,7 @@ std::string to_table(const EigsReport& report, bool verbose) {
                         report.cluster_cut ? std::string(", ") + cut_words(report) : "");
     text += digits_line(report);
     if (report.window) {
-        text += window_line(report);
+        text += window_line(report) + widened_line(report);
     }
     const char* side = report.which == "largest" ? "above" : "below";
     for (const InertiaCount& count : report.inertia) {

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import operator
 import sys
 import threading
 from typing import Any, Callable, Iterator, Sequence
@@ -62,6 +63,14 @@ def scalar_of(*dtypes: Any) -> str:
 def real_scalar(char: str) -> str:
     """The real scalar of the same precision."""
     return char.lower()
+
+
+def whole_number(value: Any, name: str) -> int:
+    """An integer of any library. Refuses 2.5 and "3", which int() would take."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name}={value!r}: an integer is expected") from None
 
 
 def library_name(x: Any) -> str:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import _core
-from ._arrays import dtype_of, library_name, scalar_of, sparse_source, space_of
+from ._arrays import dtype_of, library_name, scalar_of, sparse_source, space_of, whole_number
 
 
 class KMeans(NamedTuple):
@@ -98,10 +98,14 @@ def kmeans(X: Any, k: int, *, init: Any = "k-means++", n_init: int = 1, max_iter
     n, d = x.shape
     starts = _starts(init, char) if given else None
     request = _core.KmeansRequest()
-    request.k, request.tol, request.max_iterations = int(k), float(tol), int(max_iter)
-    request.runs, request.seed = int(n_init), int(seed)
+    request.k, request.tol = whole_number(k, "k"), float(tol)
+    request.max_iterations = whole_number(max_iter, "max_iter")
+    request.runs = whole_number(n_init, "n_init")
+    if whole_number(seed, "seed") < 0:
+        raise ValueError(f"seed={seed} is negative")
+    request.seed = whole_number(seed, "seed")
     labels = space.zeros((n,), "i")
-    centers = np.zeros((min(max(int(k), 0), 64), d), dtype=char)
+    centers = np.zeros((min(max(request.k, 0), 64), d), dtype=char)
     raw_x, raw_labels = space.raws(x, labels)
     outcome = _core.kmeans(space.context, request, raw_x, starts, raw_labels, centers)
     return KMeans(space.from_numpy(centers), labels, outcome.inertia, outcome.iterations,

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import operator
 import sys
 import warnings
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from typing import Any, Callable, NamedTuple
 import numpy as np
 
 from . import _core
-from ._arrays import Space, real_scalar, space_of, sparse_source
+from ._arrays import Space, real_scalar, space_of, sparse_source, whole_number
 from ._operators import (LinearOperator, is_dense, is_stored, make_function, make_operator,
                          operand_space, problem_scalar, shape_of, sizes)
 
@@ -262,7 +261,7 @@ def eigsh(A: Any, k: int = 6, M: Any = None, sigma: float | None = None, which: 
     _require_operand(A)
     space = operand_space(A, (v0, constraints), device, stream, comm)
     rows, n = sizes(space, ("A", A), ("M", M), vectors=(v0, constraints))
-    k = _count(k)
+    k = whole_number(k, "k")
     _check_numbers(tol, window)
     named_none = isinstance(preconditioner, str) and preconditioner == "none"
     if method == "lanczos" and preconditioner is not None and not named_none:
@@ -295,9 +294,9 @@ def eigsh(A: Any, k: int = 6, M: Any = None, sigma: float | None = None, which: 
     if maxiter is not None:
         if maxiter < 1:
             raise ValueError(f"maxiter={maxiter!r} must be at least 1")
-        request.max_iterations = int(maxiter)
+        request.max_iterations = whole_number(maxiter, "maxiter")
     if ncv is not None and window is None:
-        request.max_basis = min(n, max(int(ncv), k + 3 * max(block or min(4, k), 2)))
+        request.max_basis = min(n, max(whole_number(ncv, "ncv"), k + 3 * max(block or min(4, k), 2)))
     if sigma is not None and which == _SM:
         # 1 / (w - sigma) is smallest where |w - sigma| is largest.
         a, which = _shifted(A, M, sigma, rows, space, char), _LM
@@ -326,13 +325,6 @@ def _check_words(which: str, mode: str, on_unverified: str) -> None:
                                ("on_unverified", on_unverified, ("raise", "warn", "ignore"))):
         if value not in words:
             raise ValueError(f"{name}={value!r} is not one of {', '.join(words)}")
-
-
-def _count(k: Any) -> int:
-    try:
-        return operator.index(k)
-    except TypeError:
-        raise TypeError(f"k={k!r}: an integer is expected") from None
 
 
 def _check_numbers(tol: float, window: Any) -> None:

@@ -8,8 +8,8 @@ from typing import Any, Callable, NamedTuple
 import numpy as np
 
 from . import _core
-from ._arrays import Space, dtype_of, library_name, scalar_of, space_of, sparse_source
-from ._eigen import Iteration, NoConvergence, Progress, _count, _exception
+from ._arrays import Space, dtype_of, library_name, scalar_of, space_of, sparse_source, whole_number
+from ._eigen import Iteration, NoConvergence, Progress, _exception
 from ._operators import SparseMatrix, csr_arrays, operand_dtype, operand_space, sizes
 
 #: From so many points on, 'auto' prefers the approximate neighbours of hnswlib.
@@ -122,12 +122,12 @@ def spectral_embedding(A: Any, k: int = 2, *, neighbors: int | None = None,
     if char not in "fd":
         raise ValueError("A is complex; the weights of a graph are real")
     request, graph = _core.EigenRequest(), _core.GraphRequest()
-    request.k, request.method, request.tol = min(max(_count(k), -1), 2**31 - 1), method, float(tol)
-    request.max_seconds, request.seed = float(max_seconds), int(seed)
+    request.k, request.method, request.tol = min(max(whole_number(k, "k"), -1), 2**31 - 1), method, float(tol)
+    request.max_seconds, request.seed = float(max_seconds), whole_number(seed, "seed")
     if maxiter is not None:
         if maxiter < 1:
             raise ValueError(f"maxiter={maxiter!r} must be at least 1")
-        request.max_iterations = int(maxiter)
+        request.max_iterations = whole_number(maxiter, "maxiter")
     graph.laplacian, graph.scale = laplacian, scale
     graph.drop_first, graph.symmetrise = bool(drop_first), bool(symmetrise)
     indptr, indices, data = _host_rows(A, space)
@@ -187,7 +187,7 @@ def nearest_neighbours(X: Any, k: int, *, library: str = "auto") -> Any:
     if x.ndim != 2 or x.dtype.kind not in "fiub":
         raise ValueError("points: a real array with one point a row is expected")
     x = x.astype(np.float64, copy=False)
-    n, k = len(x), _count(k)
+    n, k = len(x), whole_number(k, "k")
     if not 1 <= k < n:
         raise ValueError(f"{k} neighbours of {n} points: from 1 to n - 1 are possible")
     if not np.isfinite(x).all():

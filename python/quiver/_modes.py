@@ -8,7 +8,7 @@ from typing import Any, Callable, NamedTuple
 import numpy as np
 
 from . import _core
-from ._arrays import Space, sparse_source
+from ._arrays import Space, sparse_source, whole_number
 from ._eigen import EigenInfo, Iteration, Progress, _deliver, _Problem
 from ._operators import SparseMatrix, make_operator, operand_space, problem_scalar, sizes
 
@@ -116,7 +116,7 @@ def modes(K: Any, M: Any, k: int = 6, *, range: tuple[float, float] | None = Non
     stiffness = make_operator(K, rows, space, char, "K")
     mass = make_operator(M, rows, space, char, "M")
     request = _core.ModesRequest()
-    request.k, request.tol, request.method = int(k), float(tol), method
+    request.k, request.tol, request.method = whole_number(k, "k"), float(tol), method
     request.max_seconds, request.rigid_below = float(max_seconds), float(rigid_below)
     request.near = None if near is None else float(near)
     if range is not None:
@@ -128,7 +128,7 @@ def modes(K: Any, M: Any, k: int = 6, *, range: tuple[float, float] | None = Non
                               None if directions is None else space.raw(directions), progress)
     problem = _Problem(space, char, rows, n, stiffness, mass, None, None, None, None, progress,
                        request)
-    _, vectors, info = _deliver(problem, outcome, None, 0.0, None if range is not None else int(k),
+    _, vectors, info = _deliver(problem, outcome, None, 0.0, None if range is not None else whole_number(k, "k"),
                                 True, True, "raise")
     participation = np.array(outcome.participation, dtype="d").reshape(
         len(outcome.total_masses), len(outcome.frequencies)).T

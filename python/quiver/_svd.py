@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import _core
-from ._arrays import Space, dtype_of, library_name, real_scalar, scalar_of, space_of, sparse_source
+from ._arrays import (Space, dtype_of, library_name, real_scalar,
+                      scalar_of, space_of, sparse_source, whole_number)
 from ._operators import SparseMatrix
 
 
@@ -118,7 +119,7 @@ def svd(X: Any, k: int | None = None, *, compute_uv: bool = True, one_pass: bool
     """
     space, char, x = _array(X, "X", device, stream, comm)
     n, m = x.shape
-    wanted = m if k is None else int(k)
+    wanted = m if k is None else whole_number(k, "k")
     if k is not None and not 1 <= wanted <= m:
         raise ValueError(f"k={k}: X has {m} singular values")
     left = space.empty((n, wanted if compute_uv else 0), char)
@@ -174,10 +175,10 @@ def pca(X: Any, k: int | None = None, *, scores: bool = False, device: Any = Non
     space, char, x = _array(X, "X", device, stream, comm)
     if char not in "fd":
         raise TypeError("X is complex; points are real numbers, one point a row")
-    if k is not None and int(k) < 1:
+    if k is not None and whole_number(k, "k") < 1:
         raise ValueError(f"k={k}: at least one component is needed")
     raw_x, = space.raws(x)
-    outcome = _core.pca(space.context, raw_x, 0 if k is None else int(k))
+    outcome = _core.pca(space.context, raw_x, 0 if k is None else whole_number(k, "k"))
     count = len(outcome.variances)
 
     def array(numbers: Any) -> Any:
@@ -258,10 +259,10 @@ def svds(A: Any, k: int = 6, ncv: int | None = None, tol: float = 0, which: str 
         SparseMatrix(A, device=device, stream=stream, comm=comm)
     request = _core.SvdsRequest()
     char = matrix.dtype.char
-    request.k, request.smallest = int(k), which == "SM"
+    request.k, request.smallest = whole_number(k, "k"), which == "SM"
     request.tol = float(tol) if tol > 0 else 32 * float(np.finfo(char).eps)
-    request.max_basis = 0 if ncv is None else max(int(ncv), int(k) + 12)
-    request.max_iterations = 0 if maxiter is None else int(maxiter)
+    request.max_basis = 0 if ncv is None else max(whole_number(ncv, "ncv"), whole_number(k, "k") + 12)
+    request.max_iterations = 0 if maxiter is None else whole_number(maxiter, "maxiter")
     request.max_seconds = float(max_seconds)
     space = matrix._space
     with space.entered():

@@ -119,6 +119,11 @@ def test_errors(rng):
         quiver.kmeans(x, 2, init=np.zeros((3, 2)))
     with pytest.raises(ValueError, match="not 'k-means\\+\\+' or an array"):
         quiver.kmeans(x, 2, init="random")
+    for wrong in ({"k": 2.5}, {"k": "3"}, {"k": 2, "n_init": "auto"}, {"k": 2, "seed": None}):
+        with pytest.raises(TypeError, match="an integer is expected"):
+            quiver.kmeans(np.ones((5, 2)), **wrong)
+    with pytest.raises(ValueError, match="seed=-1 is negative"):
+        quiver.kmeans(np.ones((5, 2)), 2, seed=-1)
     with pytest.raises(TypeError, match="complex"):
         quiver.kmeans(x + 1j, 2)
     with pytest.raises(ValueError, match="tol = -1"):

@@ -132,6 +132,7 @@ class SpectralEmbeddingTest : public ::testing::Test {
             ++sizes[node];
         }
         std::vector<std::pair<std::int64_t, int>> order;
+        order.reserve(sizes.size());
         for (const auto& [node, size] : sizes) {
             order.emplace_back(-size, node);
         }

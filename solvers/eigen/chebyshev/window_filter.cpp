@@ -287,7 +287,7 @@ class WindowFilter : public VerifiedSearch<T> {
         // With a larger one, values are far more accurate than their residuals.
         const double rounding = this->threshold() <= attainable_slack * this->attainable()
                                     ? HUGE_VAL
-                                    : this->attainable();
+                                    : 8 * this->attainable();
         std::vector<int> places;
         for (int j = 0; j < block_->locked(); ++j) {
             if (block_->locked_key(j) <= std::min(block_->locked_residual(j), rounding)) {
