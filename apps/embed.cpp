@@ -49,7 +49,7 @@ struct EmbedCommand {
     SpectralEmbeddingOptions solver;
 };
 
-/// The JSON report has at most so many nodes and vectors, evenly spaced, for pictures.
+/// For pictures, the JSON report has at most this many evenly spaced nodes, and the first vectors.
 constexpr std::int64_t most_sampled_nodes = 2000;
 constexpr int most_sampled_vectors = 8;
 

@@ -22,7 +22,8 @@ struct BitMove {
     }
 };
 
-/// Two expressions are the same operator if and only if they have the same coefficients.
+/// A sum of moves with coefficients. Two expressions are the same operator if and only if they have
+/// the same coefficients.
 using Expression = std::map<BitMove, std::complex<double>>;
 
 /// The sum of the terms; fermions by Jordan and Wigner: a fermion passes those of all lower bits.

@@ -19,9 +19,9 @@ namespace quiver {
 /// Y = H X, with entries computed from the bits of the states in every product. A row of Y gathers
 /// rows of X in a fixed order: any number of ranks and threads gives the same bits.
 ///
-/// Memory: the tables of StateBasis and of the terms. On several ranks also one bit and an eighth
-/// of a byte for each state of the sector, 8 bytes for each row that the rank sends, and in a
-/// product the rows of X that it receives, which may be all of the others.
+/// Memory: the tables of StateBasis and of the terms. On several ranks also two bits for each state
+/// of the sector, 8 bytes for each row that the rank sends, and in a product the rows of X that it
+/// receives, which may be all rows of the other ranks.
 /// Cost of a product: 2 sizeof(T) rows width bytes, and for each entry about 10 integer operations
 /// without symmetries, about 5 for each element of the group with them; one halo exchange.
 template <class T>
@@ -31,7 +31,8 @@ class HamiltonianOperator final : public Operator<T> {
     /// on all ranks if H is not Hermitian, does not conserve the numbers of the sector or does not
     /// have its symmetries, and if T is real but the matrix complex. Collective.
     HamiltonianOperator(Context& ctx, const HamiltonianModel& model);
-    /// Another operator on the same states, which need not be Hermitian.
+    /// The operator of other terms on the same states. Throws as above, but the terms need not be
+    /// Hermitian. Collective.
     HamiltonianOperator(Context& ctx, std::shared_ptr<const StateBasis> basis,
                         const std::vector<HamiltonianTerm>& terms);
     HamiltonianOperator(HamiltonianOperator&&) noexcept;

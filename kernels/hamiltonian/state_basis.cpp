@@ -17,7 +17,7 @@
 namespace quiver {
 namespace {
 
-/// A vector of so many states has 140 TB.
+/// A vector of this length takes 140 TB in double precision.
 constexpr std::int64_t most_states = std::int64_t{1} << 44;
 /// Longer words get their rank from binomials, because the tables would be larger than the caches.
 constexpr int most_table_bits = 40;

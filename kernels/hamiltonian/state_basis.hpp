@@ -18,12 +18,12 @@ struct StateSpace;
 /// The basis states of HamiltonianModel::sector, distributed in contiguous ranges over the ranks.
 ///
 /// Without momentum, reflection and inversion a state is its bits, and row r is the r-th word in
-/// ascending order: two tables of 2^(bits / 2) numbers give the row of a word (bits: those of one
-/// species if up and down are conserved, else all), so that no list of states is stored. With them,
-/// row r is the normalised combination of the images of a representative, the smallest of its
-/// images. Every rank stores all representatives: 9 bytes a state, a small part of the 12 bytes an
-/// entry of a stored matrix. Source: Lin, Phys. Rev. B 42 (1990) 6561; Sandvik, AIP Conf. Proc.
-/// 1297 (2010) 135, section 4.
+/// ascending order. Two tables of 2^(bits / 2) numbers, for more than 40 bits binomial
+/// coefficients, give the row of a word (bits: those of one species if up and down are conserved,
+/// else all), so that no list of states is stored. With these symmetries, row r is the normalised
+/// combination of the images of a representative, the smallest of its images. Every rank stores all
+/// representatives: 9 bytes a state, a small part of the 12 bytes an entry of a stored matrix.
+/// Source: Lin, Phys. Rev. B 42 (1990) 6561; Sandvik, AIP Conf. Proc. 1297 (2010) 135, section 4.
 class StateBasis {
   public:
     /// Throws InputError on all ranks for an empty sector or one with too many states. Collective.

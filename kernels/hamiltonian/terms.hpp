@@ -60,8 +60,9 @@ struct HamiltonianModel {
     int bit_of(const SiteOperator& one) const {
         return particles == Particles::fermions && one.up ? sites + one.site : one.site;
     }
-    /// True if the matrix may have complex entries: a term without y has a complex coefficient, or
-    /// the momentum is neither 0 nor pi. (Terms with an odd number of y count as complex.)
+    /// True if the matrix or the probe may have complex entries: if the momentum is neither 0 nor
+    /// pi, or if the coefficient of a term with an even number of y has an imaginary part, or that
+    /// of a term with an odd number of y a real part.
     bool is_complex() const;
 };
 

@@ -17,7 +17,7 @@ namespace quiver::host {
 namespace {
 
 constexpr int batch_rows = 64;
-/// A batch ends with the row in which it gets so many entries.
+/// A batch ends with the row in which it reaches this number of entries.
 constexpr int batch_entries = 512;
 
 /// The memory of a thread's batches.
@@ -49,7 +49,7 @@ struct HamiltonianRows {
 
     template <class Isa>
     [[gnu::always_inline]] void rows(Chunk chunk) const noexcept {
-        // A copy, which the compiler knows to stay the same while entries are stored.
+        // A local copy: the compiler then knows that stored entries do not change it.
         const HamiltonianArgs<T> args = shared_args;
         EntryBatch<T>& memory = batches[static_cast<std::size_t>(chunk.index)];
         RowBatch<T> batch{

@@ -209,7 +209,7 @@ struct StateSpace {
         });
         return best;
     }
-    /// The row of a representative; -1 if the word is none of this sector.
+    /// The row of a representative; -1 if the word is not a representative of this sector.
     QUIVER_STATE_INLINE std::int64_t row_of(std::uint64_t word) const {
         std::int64_t first = bucket[word >> bucket_shift];
         std::int64_t count = bucket[(word >> bucket_shift) + 1] - first;
@@ -255,7 +255,7 @@ struct FlipTerm {
     T coefficient;
 };
 
-/// An array in the place of the blocks.
+/// Terms of one kind, in the place of the blocks.
 template <class V>
 struct TermList {
     const V* data;

@@ -17,6 +17,7 @@
 
 namespace quiver {
 
+/// Throws ShapeError, on this rank, unless offsets, columns and values fit the local rows.
 template <class T>
 void require_offsets(const CsrRows<T>& rows) {
     const auto local_rows = static_cast<std::size_t>(rows.map.local_rows());
@@ -28,6 +29,9 @@ void require_offsets(const CsrRows<T>& rows) {
     }
 }
 
+/// Throws, on this rank: ShapeError unless rows and columns fit their maps and the communicator, or
+/// if a rectangular matrix is declared symmetric or Hermitian; InputError for a column out of
+/// range.
 template <class T>
 void check_rows(const Comm& comm, const CsrRows<T>& rows, int threads) {
     const RowMap& map = rows.map;
@@ -72,6 +76,7 @@ void check_rows(const Comm& comm, const CsrRows<T>& rows, int threads) {
     }
 }
 
+/// Throws ShapeError unless X, Y, shifts and dots fit the matrix; see spmmv().
 template <class T>
 void check_arguments(const Context& ctx, Place place, const RowMap& map, const RowMap& domain,
                      BlockView<const T> x, BlockView<T> y, const ApplyOptions<T>& options) {

@@ -12,7 +12,7 @@ from ._arrays import Space, dtype_of, library_name, scalar_of, space_of, sparse_
 from ._eigen import Iteration, NoConvergence, Progress, _exception
 from ._operators import SparseMatrix, csr_arrays, operand_dtype, operand_space, sizes
 
-#: From so many points on, 'auto' prefers the approximate neighbours of hnswlib.
+#: For more points than this, 'auto' prefers the approximate neighbours of hnswlib.
 _MANY_POINTS = 50000
 
 
@@ -88,7 +88,10 @@ def spectral_embedding(A: Any, k: int = 2, *, neighbors: int | None = None,
     Raises
     ------
     ValueError
-        For a directed graph, weights that are negative or not finite, or k out of range.
+        For a directed graph, weights that are negative, complex or not finite, k out of range, or
+        `neighbors` together with `comm`.
+    TypeError
+        If A is a `SparseMatrix`.
     NoConvergence
         If the solver gave up. `eigenvalues` and `eigenvectors` are those found so far, `info` is a
         `SpectralEmbedding` with them.
@@ -170,6 +173,13 @@ def nearest_neighbours(X: Any, k: int, *, library: str = "auto") -> Any:
     scipy.sparse.csr_array, (n, n)
         (N + N^T) / 2, where N has a 1 for each neighbour: the affinity of
         ``sklearn.manifold.SpectralEmbedding(affinity='nearest_neighbors', n_neighbors=k + 1)``.
+
+    Raises
+    ------
+    ValueError
+        For X that is not a real matrix of finite numbers, or k out of range.
+    ImportError
+        If the library is not installed; with 'auto', if none of them is.
 
     Examples
     --------

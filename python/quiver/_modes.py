@@ -76,7 +76,8 @@ def modes(K: Any, M: Any, k: int = 6, *, range: tuple[float, float] | None = Non
     rigid_below : float
         Modes below this frequency also count as rigid.
     tol, method, max_seconds, comm, device, stream, callback : optional
-        As in `eigsh`. 'auto' takes a dense solve up to 1,024 rows, else shift and invert.
+        As in `eigsh`. 'auto' is a dense solve up to 1,024 rows with a regular M, otherwise shift
+        and invert if K and M can be factorised.
 
     Returns
     -------

@@ -52,7 +52,7 @@ class SVDSInfo:
 
     #: sqrt(||A v - s u||^2 + ||A^H u - s v||^2) of each triplet.
     residuals: np.ndarray
-    #: For each s a d: A has a singular value in [s - d, s + d].
+    #: For each value s a number d: A has a singular value in [s - d, s + d].
     errors: np.ndarray
     norm_estimate: float
     converged: bool
@@ -94,7 +94,7 @@ def svd(X: Any, k: int | None = None, *, compute_uv: bool = True, one_pass: bool
         False: only the singular values.
     one_pass : bool
         With ``compute_uv=False``: the values come from the Gram matrix alone. A value s then has an
-        error of about eps s[0]^2 / s, for float32 of less than eps s[0].
+        error of about eps s[0]^2 / s, for float32 of about eps s[0] at most.
     device, stream, comm : optional
         As in `eigsh`.
 
@@ -108,6 +108,8 @@ def svd(X: Any, k: int | None = None, *, compute_uv: bool = True, one_pass: bool
     ------
     ValueError
         For k out of range, fewer rows than columns, NaN or infinity in X.
+    TypeError
+        For a sparse X.
 
     Examples
     --------

@@ -15,15 +15,15 @@
 namespace quiver {
 
 struct ExactOptions {
-    /// k is lowered to the number of states. With k = 0 no energies are computed, and there is no
-    /// spectral function.
+    /// A k above the number of states is lowered to it. With k = 0 no energies are computed, and
+    /// there is no spectral function.
     EigenOptions eigen;
     /// If set, the density of states, and if the model has a probe A, the spectral function
     /// <0| A^+ delta(E - H) A |0> of the ground states.
     std::optional<DensityOptions> density = {};
 };
 
-/// Energies that agree to within the tolerance.
+/// Energies that agree to within the tolerance, or to rounding.
 struct EnergyLevel {
     double energy = 0;
     int degeneracy = 0;
@@ -34,7 +34,8 @@ struct ExactResult {
     std::int64_t states = 0;
     /// The elements of the symmetry group; 1 without symmetries.
     int group_order = 1;
-    /// The largest memory of the tables of H on a rank, and of the rows that it receives, in bytes.
+    /// The largest size of the tables of H on a rank, in bytes, and the largest number of rows that
+    /// a rank receives in one product.
     std::int64_t table_bytes = 0;
     std::int64_t halo_rows = 0;
     EigenResult<T> eigen;

@@ -32,12 +32,11 @@ struct RowFacts {
     double largest_sum = 0;
     std::int64_t zero_rows = 0;
     bool diagonal = true;
-    /// The first row (counted from 1) with a diagonal entry that is negative or not finite; 0:
-    /// none.
+    /// See row_facts(); counted from 1, 0: none.
     std::int64_t bad_row = 0;
 };
 
-/// Entries that are not finite are refused, and those on the diagonal that are below `least`.
+/// bad_row is the first row with an entry that is not finite, or a diagonal entry below `least`.
 template <class T>
 RowFacts row_facts(Context& ctx, const SparseMatrix<T>& a, double least) {
     const auto rows = static_cast<std::size_t>(a.row_map().local_rows());

@@ -38,7 +38,7 @@ struct ModesOptions {
     EigenOptions solver = {};
 };
 
-/// What modes() tells of the modes besides the eigenpairs.
+/// The results of modes() besides the eigenpairs; the same on all ranks.
 struct ModesFacts {
     /// The frequency of each mode, ascending: 0 for a rigid-body mode, -sqrt(|lambda|) unit for an
     /// unstable mode (lambda < 0).
@@ -47,7 +47,7 @@ struct ModesFacts {
     int unstable = 0;
     /// The number of infinite eigenvalues, those of the null space of M.
     std::int64_t infinite = 0;
-    /// True if there may be more: only zero rows of M were counted.
+    /// True if there may be more infinite eigenvalues: only zero rows of M were counted.
     bool infinite_at_least = false;
     /// x^T M x for the mode x scaled so that its largest element is 1 or -1.
     std::vector<double> modal_masses;
@@ -85,16 +85,16 @@ BlockVector<T> rigid_directions(Context& ctx, const RowMap& map,
 /// are six, they are those of rigid_directions(), and the participation in rotations is that about
 /// the axes through the centre of mass.
 ///
-/// Up to 1024 rows with a regular M get a dense solve; otherwise shift_invert() is the method where
-/// it can factorise, and eigensolve() chooses elsewhere. T is float or double.
+/// Method::automatic is a dense solve up to 1024 rows with a regular M, otherwise shift_invert() if
+/// it can factorise; elsewhere eigensolve() chooses. T is float or double.
 ///
 /// Throws InputError on all ranks: a frequency that is negative, not finite or out of order; NaN
-/// or infinity in K or M; a negative entry on the diagonal of M; M = 0; k larger than the number of
-/// finite eigenvalues. Also IndefiniteError if M has a negative eigenvalue, and the errors of
-/// eigensolve(). Collective. Cost: that of
-/// eigensolve(), a pass over the entries of K and M, a product of M with the directions; if M has
-/// entries off the diagonal and at most 20,000 rows, a factorisation of M counts its null space.
-/// Equal ranks, threads and device give equal bits.
+/// or infinity in K or M; M = 0; a negative entry on the diagonal of M, or a negative eigenvalue;
+/// k larger than the number of finite eigenvalues. Also the errors of eigensolve(). Collective.
+/// Cost: that of eigensolve(), a pass over the entries of K and M, a product of M with the
+/// directions; if M has entries off the diagonal and at most 20,000 rows, a factorisation of M
+/// counts its null space. The same numbers of ranks and threads on the same device give the same
+/// bits.
 template <class T>
 ModesResult<T> modes(Context& ctx, SparseMatrix<T>& k, SparseMatrix<T>& m,
                      const ModesOptions& options, BlockView<const T> directions = {});

@@ -57,7 +57,7 @@ class MomentRun {
         }
     }
 
-    /// Repeats with wider bounds until the spectrum is inside of them.
+    /// Repeats with wider bounds, up to eight times in all, until they contain the spectrum.
     template <class Fill>
     SpectralMoments run(std::int64_t columns, const Fill& fill) {
         constexpr int most_attempts = 8;
@@ -109,7 +109,7 @@ class MomentRun {
         }
         return all;
     }
-    /// Reports the progress; false, on all ranks, once a rank wants to end.
+    /// Reports the progress. Returns false on all ranks if keep_going does so on one.
     bool go_on_after(std::int64_t first, std::int64_t columns, std::int64_t done) {
         IterationEvent event;
         event.solver = "kpm";
@@ -161,8 +161,8 @@ double density_at(const std::vector<double>& moments, double angle) {
     return sum / (std::numbers::pi * std::sin(angle));
 }
 
-/// The moments of the columns that count: each times `weight`, divided by mu_0 if `normalised`.
-/// Without errors their mean is the only column.
+/// The moments of the columns that have as many as the first column, times `weight`, divided by
+/// mu_0 if `normalised`. Without errors their mean is the only column.
 std::vector<std::vector<double>> weighted_moments(const SpectralMoments& all, double weight,
                                                   bool normalised, bool errors) {
     std::vector<std::vector<double>> columns;

@@ -27,8 +27,8 @@ struct DensityOptions {
     /// An interval that contains the spectrum; if not set, a short Lanczos run finds one.
     std::optional<Window> bounds = {};
     std::uint64_t seed = 1;
-    /// As in EigenOptions, after each product with a block. The event counts columns; its residual
-    /// is the share of the products of the present block that are left.
+    /// As in EigenOptions; called after each product with a block. The event counts the finished
+    /// columns; its residual is the share of the products that the current block still needs.
     std::function<bool(const IterationEvent&)> keep_going = {};
 };
 
@@ -37,7 +37,7 @@ struct SpectralDensity {
     std::vector<double> energies;
     std::vector<double> density;
     /// The standard error of each value, from the spread over the random columns; 0 for exact
-    /// traces and for given vectors.
+    /// traces and in spectral_function().
     std::vector<double> errors;
     /// The moments mu_0, mu_1, ... of H scaled to [-1, 1], without the kernel.
     std::vector<double> moments;

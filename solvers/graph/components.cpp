@@ -101,7 +101,8 @@ std::vector<Link> unite_own_rows(const CsrRows<T>& rows, DisjointSets& sets, int
     return links;
 }
 
-/// The first rows of components that consist of sets of several ranks.
+/// Joins the sets of different ranks. For each component with sets on several ranks it knows the
+/// first row.
 class RootsOverRanks {
   public:
     RootsOverRanks(const Comm& comm, const RowMap& map, const std::vector<Link>& links,

@@ -14,14 +14,14 @@ namespace quiver {
 struct GraphComponents {
     /// The number of the component of each of this rank's rows, from 0.
     std::vector<std::int64_t> labels;
-    /// The numbers of rows, descending; the same on all ranks.
+    /// The number of rows of each component, descending; the same on all ranks.
     std::vector<std::int64_t> sizes;
 };
 
-/// The components of the graph with an edge for every nonzero a_ij of a symmetric matrix. The
-/// result does not depend on the number of ranks or threads. Collective. Cost: one pass over the
-/// entries; memory on every rank: 16 bytes for each row that a rank needs of another, and for each
-/// component.
+/// The components of the graph with an edge for every nonzero a_ij of a symmetric matrix with
+/// ascending columns in each row. The result does not depend on the number of ranks or threads.
+/// Collective. Cost: one pass over the entries; memory on every rank: 16 bytes for each component
+/// and for each row that any rank needs of another.
 /// Source: Tarjan, J. ACM 22, 1975 (union-find); links as in Jayanti and Tarjan, PODC 2016.
 template <class T>
 GraphComponents connected_components(const Comm& comm, const CsrRows<T>& adjacency, int threads);

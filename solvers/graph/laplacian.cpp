@@ -60,7 +60,8 @@ std::uint64_t scrambled(std::uint64_t word) {
 }
 
 /// True if a_ij = a_ji for all i, j: the sum of a hash of (i, j, a_ij) over i < j equals that of
-/// (j, i, a_ij) over i > j. It is wrong with probability 2^-64. Collective.
+/// (j, i, a_ij) over i > j. For a random hash an unsymmetric matrix has equal sums with probability
+/// 2^-64. Collective.
 template <class T>
 bool is_exactly_symmetric(const Comm& comm, const CsrRows<T>& rows, int threads) {
     std::uint64_t sum = 0;

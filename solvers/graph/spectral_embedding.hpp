@@ -51,8 +51,8 @@ struct SpectralEmbeddingOptions {
 template <class T>
 struct SpectralEmbedding {
     /// The eigenvalues of L, ascending, and the residuals ||L u - lambda u||. `vectors` is the
-    /// embedding, n x k. If the solver gave up, there are fewer than k. cluster_cut is also true if
-    /// the graph has more components than vectors were computed.
+    /// embedding, n x k; fewer columns if the solver gave up. cluster_cut is also true if the graph
+    /// has more components than vectors were computed.
     EigenResult<T> pairs;
     /// The number of vectors that are null vectors of L.
     int null_vectors = 0;

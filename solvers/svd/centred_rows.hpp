@@ -52,7 +52,8 @@ class CentredRows {
     std::int64_t row_bytes() const {
         return static_cast<std::int64_t>(sizeof(T)) * (std::int64_t{x_.cols} + 1);
     }
-    /// A part of the second-level caches of the threads of a host, or of the cache of a device.
+    /// So many bytes of rows fit the second-level caches of the host's threads (256 KiB each), or
+    /// the cache of a device (16 MiB).
     static std::int64_t bytes_of_part(const Context& ctx) {
         return ctx.place() == Place::device ? std::int64_t{1} << 24
                                             : std::int64_t{ctx.threads()} << 18;

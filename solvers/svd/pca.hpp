@@ -31,7 +31,7 @@ struct PcaResult {
     std::vector<double> ratios;
     /// The singular values of the centred X, sqrt((rows - 1) variances).
     std::vector<double> singular_values;
-    /// The mean of the variances of the components that are left out; 0 if there are none.
+    /// The mean of the variances of the components beyond the k-th; 0 if there are none.
     double noise_variance = 0;
     double total_variance = 0;
     /// A bound of the rounding errors of each variance; docs/svd.md has its derivation.

@@ -52,7 +52,7 @@ void check_svds(const Comm& comm, const SparseMatrix<T>& a, const SvdsOptions& o
     }
 }
 
-/// B A for two matrices of which the product is square.
+/// Y = B A X for two matrices whose product B A is square.
 template <class T>
 class MatrixPair final : public Operator<T> {
   public:

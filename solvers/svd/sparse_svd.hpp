@@ -52,14 +52,14 @@ struct SparseSvd {
     /// larger, 64 eps ||A|| or the smaller of 32 eps ||A||^2 / s and s / 16, and the multiplicity
     /// is verified.
     bool converged = false;
-    /// Whether a residual is above tol ||A||, because s is too small for products with A^H A.
+    /// True if a residual is above tol ||A||, because s is too small for products with A^H A.
     bool tolerance_raised = false;
     /// As in EigenResult, for the eigenvalues of A^H A or A A^H. `verified` also if all singular
     /// values were computed.
     Multiplicity multiplicity = Multiplicity::unverified;
     /// True if A was gathered as a dense block: all its singular values were computed.
     bool dense = false;
-    /// The eigensolver of A^H A or A A^H.
+    /// The eigensolver of A^H A or A A^H; Method::dense for a dense block.
     Method method = Method::automatic;
     std::string method_reason;
     std::int64_t iterations = 0;
@@ -76,15 +76,15 @@ struct SparseSvd {
 
 /// The k largest or smallest singular triplets A v = s u, A^H u = s v.
 ///
-/// If A has at most 512 rows or columns, and the block fits 1 GiB, A becomes a dense block and
-/// tall_svd computes all triplets, with errors of c eps ||A||. Otherwise eigensolve() finds
-/// eigenvectors of A^H A or, if A has fewer rows than columns, of A A^H (by products with both
-/// matrices; the product is not formed) and verifies multiplicities as docs/solvers.md states. The
-/// singular value decomposition of A V then gives values, left vectors and better right vectors, so
-/// that values do not suffer from the square: their errors are quadratic in the errors of V. The
-/// solve repeats with a stricter tolerance, from the vectors that it has, until the residuals of
-/// the triplets are small enough or A^H A allows no more: residuals of small values s stop at about
-/// 32 eps ||A||^2 / s.
+/// If A has at most 512 rows or columns, the block fits 1 GiB and no method is requested, A becomes
+/// a dense block and tall_svd computes all triplets, with errors of c eps ||A||. Otherwise
+/// eigensolve() finds eigenvectors of A^H A or, if A has fewer rows than columns, of A A^H (by
+/// products with both matrices; the product is not formed) and verifies multiplicities as
+/// docs/solvers.md states. The singular value decomposition of A V then gives values, left vectors
+/// and better right vectors, so that values do not suffer from the square: their errors are
+/// quadratic in the errors of V. The solve repeats with a stricter tolerance, from the vectors that
+/// it has and at most twice, until the residuals of the triplets are small enough. Residuals of
+/// small values s cannot fall below about 32 eps ||A||^2 / s.
 ///
 /// Throws on all ranks: InputError for k < 1 or above min(rows, columns), options out of range or
 /// different between ranks, entries that are not finite; and the errors of adjoint() and
@@ -93,7 +93,8 @@ struct SparseSvd {
 template <class T>
 SparseSvd<T> svds(Context& ctx, SparseMatrix<T>& a, const SvdsOptions& options = {});
 
-/// The same with an A^H that the caller has, for instance for several solves.
+/// The same with a given A^H, for instance for several solves. Also throws ShapeError on all ranks
+/// unless adjoint.range_map() is a.domain_map(), and the reverse.
 template <class T>
 SparseSvd<T> svds(Context& ctx, SparseMatrix<T>& a, SparseMatrix<T>& adjoint,
                   const SvdsOptions& options = {});

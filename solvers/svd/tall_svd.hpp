@@ -48,11 +48,11 @@ struct TallSvd {
 /// place, with at least as many rows as columns over all ranks. The Gram matrix X^H X = V L V^H
 /// (summed in double for s and c) gives first vectors V and values l. Without left vectors these
 /// are the result if their errors, eps l_1^2 / l_j, are as small as those of the second step; that
-/// is always so for s and c. Otherwise the columns of X V diag(1 / max(l, sqrt(eps) l_1)), which
-/// are almost orthonormal even if X has a condition of 1 / eps, are orthonormalised (see
-/// block_gram_schmidt), and the decomposition of the small factor corrects values and vectors: all
-/// values then have errors of c eps s_1, as from Householder QR. A block whose squares overflow or
-/// underflow is scaled by a power of two.
+/// is always so for s and c. Otherwise the columns of X V diag(1 / max(l, sqrt(c eps) l_1)) with
+/// c = 8 + 4 sqrt(columns), which are almost orthonormal unless X is ill-conditioned, are
+/// orthonormalised (see block_gram_schmidt), and the decomposition of the small factor corrects
+/// values and vectors: all values then have errors of c eps s_1, as from Householder QR. A block
+/// whose squares overflow or underflow is scaled by a power of two.
 ///
 /// Throws on all ranks: InputError for k out of range, fewer rows than columns, NaN or infinity in
 /// X (naming the column), options that differ between ranks; ShapeError if block and map disagree;

@@ -236,9 +236,8 @@ class WindowFilter : public VerifiedSearch<T> {
     /// window.
     double mixture() const { return std::max(high_ - low_, 1e-6 * spectrum_.half_width()) / 6; }
 
-    /// Number of active pairs in the window, and very close to it as long as their residuals do not
-    /// exclude that their eigenvalues lie in it: copies of an eigenvalue at an end have Ritz values
-    /// on both sides.
+    /// The number of active pairs in the window or, if their residuals allow eigenvalues in it,
+    /// very close to it: copies of an eigenvalue at an end have Ritz values on both sides.
     int inside() const {
         const double close = 1e-3 * mixture();
         int count = 0;

@@ -25,13 +25,12 @@ struct InversePair {
 /// fill the whole space. Cost of a step of b columns with p columns in the basis: two triangular
 /// solves, two products with B, and two passes of Gram-Schmidt with 4 n b (p + near) flops each.
 ///
-/// The known vectors are projected out of every step, except far ones: a step multiplies a
-/// component along a known vector by its theta, so that the components grow whose |theta| is among
-/// the largest. When the basis is full, its components along the far vectors are measured and
-/// removed, 4 n (p + b) far flops. The span of the known vectors is invariant, so that the
-/// recurrence holds for what is left, and V stays B-orthonormal up to the squares of the
-/// components. If a component is larger than 1e-9, the basis starts again and projects every step
-/// against all known vectors.
+/// Every step is projected against the known vectors, except the far ones: a step multiplies a
+/// component along a known vector by its theta, and only components with one of the largest |theta|
+/// grow. When the basis is full, its components along the far vectors are measured and removed,
+/// 4 n (p + b) far flops. The span of the known vectors is invariant, so that the recurrence holds
+/// without these components, and V stays B-orthonormal up to their squares. If a component is
+/// larger than 1e-9, the basis starts again and projects every step against all known vectors.
 ///
 /// Source: Wu and Simon, SIAM J. Matrix Anal. Appl. 22 (2000) 602; Grimes, Lewis, Simon, SIAM J.
 /// Matrix Anal. Appl. 15 (1994) 228.
@@ -71,7 +70,7 @@ class InverseLanczos {
     ShiftedPencil<W>& pencil_;
     const ShiftedFactor<W>& factor_;
     int known_ = 0;
-    /// Of the known vectors, those that steps do not project out; they come first.
+    /// The number of far vectors, the first ones of the known vectors.
     int far_ = 0;
     int columns_;
     int block_;

@@ -23,24 +23,25 @@ template <class W>
 class RowUnits {
   public:
     /// The target and the window of `options` are those of the pencil A, B. Throws the errors of
-    /// UnitBalance. Cost: two sparse matrices, which remain if the rows of B differ.
+    /// UnitBalance. Cost: two sparse matrices, which this object keeps.
     RowUnits(const CsrRows<W>& a, const CsrRows<W>& b, EigenOptions options, Which which);
     RowUnits(const RowUnits&) = delete;
     RowUnits& operator=(const RowUnits&) = delete;
 
     /// False if the rows of B differ by so little that other units would change nothing.
     bool is_needed() const { return balance_->is_needed(); }
-    /// Chooses D for eigenvalues of this size; for eigenvalues of the size that `options` and the
-    /// norms of rows suggest.
+    /// Chooses D for eigenvalues of this size.
     void choose_for(double size);
+    /// Chooses D for eigenvalues of the size that `options` and the norms of rows suggest.
     void choose();
-    /// True if eigenvalues of this size need units that differ from those in use; chooses them.
+    /// Chooses D for eigenvalues of this size if it is far from the size of the current D. Returns
+    /// true if D has changed.
     bool choose_others(double size);
     /// M <- D M D.
     void apply(CsrRows<W>& m) const;
     /// The exponents of D.
     const std::vector<int>& exponents() const { return balance_->exponents(); }
-    /// Estimates of ||A|| and ||B||, not in the units of D.
+    /// Estimates of ||A|| and ||B||, not in the units of D; 0 if D is not needed.
     double norm_a() const { return norm_a_; }
     double norm_b() const { return norm_b_; }
 

@@ -66,8 +66,8 @@ class SpectrumSlicer {
     /// Finds further pairs of a cluster that is cut, until there are `total` pairs: both ends of
     /// the wanted set may lie in the same cluster.
     bool fill_cluster(int total);
-    /// Turns to the problem -A x = lambda B x; the pairs found stay, and count as far from the
-    /// next shifts.
+    /// Continues with the problem -A x = lambda B x. The pairs found remain, as far vectors of
+    /// InverseLanczos.
     void negate();
 
     const std::vector<double>& values() const { return values_; }
