@@ -15,6 +15,7 @@
 #include "kernels/random.hpp"
 #include "solvers/eigen/chebyshev/window_series.hpp"
 #include "solvers/eigen/lanczos/spectrum_bounds.hpp"
+#include "solvers/equal_options.hpp"
 #include "solvers/guarded_operator.hpp"
 
 namespace quiver {
@@ -39,6 +40,22 @@ void check_density_options(const DensityOptions& options) {
           options.bounds->low < options.bounds->high)) {
         throw InputError("spectral density: the bounds are not two finite ascending numbers");
     }
+}
+
+/// The checks, and that all ranks have the same options and number of columns. Collective.
+void require_density_options(const Comm& comm, const DensityOptions& options, int columns) {
+    const Window bounds = options.bounds.value_or(Window{});
+    EqualOptions all("spectral density");
+    all.add("moments", options.moments);
+    all.add("columns", columns);
+    all.add("points", options.points);
+    all.add("bounds (whether they are given)", options.bounds.has_value());
+    all.add("bounds.low", bounds.low);
+    all.add("bounds.high", bounds.high);
+    all.add("seed", options.seed);
+    all.add("keep_going (whether it is given)", static_cast<bool>(options.keep_going));
+    all.require(comm);
+    comm.agree([&] { check_density_options(options); });
 }
 
 /// The moments of all columns, whose blocks `fill` makes: fill(block, first column).
@@ -224,7 +241,7 @@ void fill_density(const ChebyshevInterval& interval,
 
 template <class T>
 SpectralDensity density_of_states(Context& ctx, Operator<T>& h, const DensityOptions& options) {
-    check_density_options(options);
+    require_density_options(ctx.comm(), options, options.columns);
     const RowMap& map = h.row_map();
     const bool exact = options.columns == 0;
     MomentRun<T> run(ctx, h, options);
@@ -252,7 +269,7 @@ SpectralDensity density_of_states(Context& ctx, Operator<T>& h, const DensityOpt
 template <class T>
 SpectralDensity spectral_function(Context& ctx, Operator<T>& h, BlockView<const T> v,
                                   const DensityOptions& options) {
-    check_density_options(options);
+    require_density_options(ctx.comm(), options, v.cols);
     MomentRun<T> run(ctx, h, options);
     const SpectralMoments all = run.run(v.cols, [&](BlockView<T> block, std::int64_t first) {
         copy(ctx, v.columns(static_cast<int>(first), block.cols), block);

@@ -264,6 +264,10 @@ TEST(SpectralDensity, RefusesBoundsThatDoNotHoldTheSpectrumAndStops) {
     EXPECT_THROW(density_of_states<double>(ctx, h, options), InputError);
     options = {.moments = 1};
     EXPECT_THROW(density_of_states<double>(ctx, h, options), InputError);
+    if (ctx.comm().size() > 1) {
+        options = {.moments = 100 + ctx.comm().rank()};
+        EXPECT_THROW(density_of_states<double>(ctx, h, options), InputError);
+    }
     options = {.moments = 400, .columns = 2};
     int calls = 0;
     options.keep_going = [&](const IterationEvent&) { return ++calls < 5; };
