@@ -249,7 +249,7 @@ TEST_F(MatricesTest, EveryGeneratorExplainsItself) {
             EXPECT_FALSE(std::string(key.default_value).empty());
         }
     }
-    EXPECT_EQ(names.size(), 13U);
+    EXPECT_EQ(names.size(), 14U);
 }
 
 }  // namespace

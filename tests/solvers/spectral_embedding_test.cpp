@@ -106,8 +106,8 @@ class SpectralEmbeddingTest : public ::testing::Test {
                 }
             }
         }
-        const RowMap map = uneven_map(on, a.rows());
-        return rows_from_entries<T>(on.comm(), map, map, Symmetry::general, std::move(entries));
+        return rows_from_entries<T>(on.comm(), uneven_map(on, a.rows()), uneven_map(on, a.cols()),
+                                    Symmetry::general, std::move(entries));
     }
     /// All rows of the vectors, on every rank.
     template <class T>
