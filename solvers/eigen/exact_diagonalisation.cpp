@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string>
 
 #include "blockvec/block_vector.hpp"
+#include "blockvec/error.hpp"
 #include "blockvec/scalar_list.hpp"
 #include "kernels/hamiltonian/hamiltonian_operator.hpp"
 #include "solvers/eigen/eigensolver.hpp"
@@ -58,6 +60,13 @@ ExactResult<T> exact_diagonalisation(Context& ctx, const HamiltonianModel& model
     if (!model.probe.empty() && !result.levels.empty()) {
         HamiltonianOperator<T> a(ctx, h.basis(), model.probe);
         const int count = result.levels.front().degeneracy;
+        if (result.eigen.cluster_cut && result.levels.size() == 1) {
+            InputError error("exact diagonalisation: the ground level has more than the k = " +
+                             std::to_string(count) +
+                             " states found; a probe needs all of them: request a larger k");
+            error.set_collective();
+            throw error;
+        }
         BlockVector<T> v;
         ctx.comm().agree([&] { v = BlockVector<T>(ctx, h.row_map(), count); });
         a.apply(ctx, result.eigen.vectors.columns(0, count), v.view());

@@ -319,6 +319,11 @@ ModesResult<T> modes(Context& ctx, SparseMatrix<T>& k, SparseMatrix<T>& m,
                      " eigenvalues are finite: M has a null space of dimension " +
                      std::to_string(result.infinite));
     }
+    const Method method = options.solver.method;
+    if (result.infinite > 0 && method != Method::automatic && method != Method::shift_invert) {
+        refuse_modes("M has a null space of dimension " + std::to_string(result.infinite) +
+                     ", which " + to_string(method) + " does not take; use shift-invert, or auto");
+    }
     EigenProblem<T> problem{k};
     problem.b = &m;
     const EigenOptions solver = solver_options(ctx, problem, options, result.infinite);

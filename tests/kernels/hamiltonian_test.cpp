@@ -441,6 +441,7 @@ TEST(HamiltonianText, NamesTheLineAndTheWord) {
         {"spins 4\nterm (1,2 z 1\n", "`(1,2` is not a number or (re,im)"},
         {"spins 4\nterm\n", "`term` without a coefficient"},
         {"spins 4\nring 1\n", "`ring` without operators"},
+        {"spins 4\nsector sz 0\nsector sz 1\n", "test:3: sector sz is given twice"},
         {"spins 4\nsector sz 0.5\n", "test:2: sector sz 0.5: 4 spins have a total Sz of -2, -1"},
         {"spins 4\nsector up 2\n", "sector `up` is none of those of spins"},
         {"spins 4\nsector momentum 4\n", "`4` is not a whole number from 0 to 3"},
@@ -471,8 +472,7 @@ TEST(HamiltonianOperator, RefusesTermsThatDoNotFitTheSector) {
         {"spins 4\nsector momentum 0\nchain 1 z z 0 1\n", "translation by one site"},
         {"spins 4\nsector reflection 1\nterm 1 z 0\n", "reflection of the sites"},
         {"spins 4\nsector inversion 1\nring 1 z 0\n", "exchange of up and down"},
-        {"spinless 4\nsector momentum 0\nsector particles 0\nring 1 n 0\nsector momentum 1\n",
-         "no state of 1"},
+        {"spinless 4\nsector particles 0\nring 1 n 0\nsector momentum 1\n", "no state of 1"},
         {"spins 45\nring 1 x 0\n", "45 spins have more than 2^44 states"},
         {"spins 3\nterm (0,1) + - 0 1 hc\n", "complex scalar"}};
     for (const auto& one : cases) {

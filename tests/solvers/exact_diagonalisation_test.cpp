@@ -255,6 +255,19 @@ TEST(SpectralDensity, OfAProbeHasTheMomentsOfItsTransitions) {
     }
 }
 
+/// The ground level of three spins in a ring has four states; a part of them would depend on the
+/// random start.
+TEST(SpectralDensity, RefusesAProbeOnAPartOfTheGroundLevel) {
+    Context ctx = make_context();
+    const auto model = parsed(model_text("heisenberg,L=3") + "probe 1 z 0\n");
+    ExactOptions options;
+    options.eigen.k = 1;
+    options.density = DensityOptions{.moments = 10, .columns = 2};
+    EXPECT_THROW(exact_diagonalisation<double>(ctx, model, options), InputError);
+    options.eigen.k = 4;
+    EXPECT_TRUE(exact_diagonalisation<double>(ctx, model, options).probe);
+}
+
 TEST(SpectralDensity, RefusesBoundsThatDoNotHoldTheSpectrumAndStops) {
     Context ctx = make_context();
     HamiltonianOperator<double> h(ctx, parsed(model_text("heisenberg,L=8") + "sector sz 0\n"));

@@ -410,6 +410,13 @@ TEST_F(ModesTest, BadInputIsRefusedOnAllRanks) {
     EXPECT_EQ(message(k, Dense::Zero(12, 12), options),
               "modes: M is zero: all eigenvalues are infinite");
     bad = m;
+    bad(11, 11) = 0;
+    options.solver.method = Method::lobpcg;
+    EXPECT_EQ(message(k, bad, options),
+              "modes: M has a null space of dimension 1, which lobpcg does not take; use "
+              "shift-invert, or auto");
+    options.solver.method = Method::automatic;
+    bad = m;
     bad(0, 1) = bad(1, 0) = 9;
     EXPECT_NE(message(k, bad, options).find("M has a negative eigenvalue"), std::string::npos);
     bad = m;

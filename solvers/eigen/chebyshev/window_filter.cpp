@@ -132,9 +132,11 @@ class WindowFilter : public VerifiedSearch<T> {
         }
         basis.ritz();
         const int last = basis.size() - 1;
-        // A spectrum that is one point to rounding still needs an interval around it.
+        // A spectrum that is one point to rounding needs an interval that is much wider than the
+        // rounding errors of products.
+        const double point = std::max(1e-6, 4096 * this->eps());
         const double width = basis.ritz_value(last) - basis.ritz_value(0);
-        const double least = width > 1e-6 * basis.norm() ? 64 * this->eps() : 1e-6;
+        const double least = width > point * basis.norm() ? 64 * this->eps() : point;
         const double margin = basis.coupling_norm() + least * basis.norm();
         spectrum_ = {basis.ritz_value(0) - margin, basis.ritz_value(last) + margin, 0};
         if (basis.norm() == 0) {
