@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <set>
 #include <sstream>
 #include <string_view>
 #include <utility>
@@ -135,9 +134,6 @@ class TermReader {
     }
 
     void take_sector(const std::string& name, const std::string& value) {
-        if (!sectors_.insert(name).second) {
-            refuse("sector " + name + " is given twice");
-        }
         Sector& sector = model_.sector;
         const int sites = model_.sites;
         const bool spins = model_.particles == Particles::spins;
@@ -268,8 +264,6 @@ class TermReader {
     std::int64_t line_ = 0;
     Words words_;
     HamiltonianModel model_;
-    /// The names of the sectors so far.
-    std::set<std::string> sectors_;
 };
 
 /// The values of the keys of a model.

@@ -441,7 +441,6 @@ TEST(HamiltonianText, NamesTheLineAndTheWord) {
         {"spins 4\nterm (1,2 z 1\n", "`(1,2` is not a number or (re,im)"},
         {"spins 4\nterm\n", "`term` without a coefficient"},
         {"spins 4\nring 1\n", "`ring` without operators"},
-        {"spins 4\nsector sz 0\nsector sz 1\n", "test:3: sector sz is given twice"},
         {"spins 4\nsector sz 0.5\n", "test:2: sector sz 0.5: 4 spins have a total Sz of -2, -1"},
         {"spins 4\nsector up 2\n", "sector `up` is none of those of spins"},
         {"spins 4\nsector momentum 4\n", "`4` is not a whole number from 0 to 3"},

@@ -548,10 +548,25 @@ bool SpectrumSlicer<W>::find_smallest(int k) {
         // of the interval or, once a shift had fewer than k eigenvalues below it, at its middle.
         double next = has_all ? all[static_cast<std::size_t>(k) - 1] - 2 * narrow(low) : low;
         double part = 1.0 / 8;
+        int outside = 0;
         while (below_.at(high) > allowed(k) && high - low > 8 * narrow(low)) {
             next = low < next && next < high ? next : low + (high - low) * part;
             if (!factor_at(next)) {
                 return false;
+            }
+            // SparseLdlt moves a shift with small pivots, also to the end of a narrow interval.
+            if (!(low < factor_.sigma && factor_.sigma < high)) {
+                constexpr double others[] = {0.5, 7.0 / 8, 1.0 / 3};
+                if (outside == std::ssize(others)) {
+                    const auto first = std::upper_bound(all.begin(), all.end(), low);
+                    const auto last = std::lower_bound(first, all.end(), high);
+                    if (last - first > 1 && *(last - 1) - *first > narrow(low)) {
+                        return fail("some eigenvalues are closer than the factorisation separates");
+                    }
+                    break;
+                }
+                next = low + (high - low) * others[outside++];
+                continue;
             }
             part = factor_.below < k ? 0.5 : part;
             (factor_.below < k ? low : high) = factor_.sigma;
