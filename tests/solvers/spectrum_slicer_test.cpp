@@ -6,6 +6,7 @@
 #include <cmath>
 #include <complex>
 #include <memory>
+#include <numbers>
 #include <optional>
 #include <random>
 #include <utility>
@@ -295,6 +296,34 @@ TEST(ShiftInvert, BothEndsOfALatticeHaveAllCopies) {
             }
         }
     }
+}
+
+/// Rings whose number exceeds the pairs that the search may find beyond the wanted ones. The wanted
+/// set ends inside a multiplet; without pivoting, all shifts near it have small pivots and move.
+TEST(SpectrumSlicer, ASetThatEndsInsideOfAMultipletTakesFewFactorisations) {
+    Context ctx = test::make_context();
+    constexpr int copies = 12;
+    constexpr int length = 40;
+    SparseMatrix<double> a = test::matrix_from_rows<double>(
+        ctx, copies * length, [](std::int64_t row, RowEntries<double>& entries) {
+            const std::int64_t ring = row / length * length;
+            entries.add(row, 2);
+            entries.add(ring + (row + 1) % length, -1);
+            entries.add(ring + (row + length - 1) % length, -1);
+        });
+    EigenOptions options;
+    options.k = copies + 1;
+    options.method = Method::shift_invert;
+    const auto result = eigensolve(ctx, EigenProblem<double>{a}, options);
+    EXPECT_TRUE(result.converged) << result.message;
+    EXPECT_EQ(result.multiplicity, Multiplicity::verified);
+    EXPECT_TRUE(result.cluster_cut);
+    EXPECT_LT(result.iterations, 1000);
+    ASSERT_EQ(result.eigenvalues.size(), static_cast<std::size_t>(copies) + 1);
+    for (int j = 0; j < copies; ++j) {
+        EXPECT_NEAR(result.eigenvalues[static_cast<std::size_t>(j)], 0, 1e-12);
+    }
+    EXPECT_NEAR(result.eigenvalues.back(), 2 - 2 * std::cos(2 * std::numbers::pi / length), 1e-12);
 }
 
 }  // namespace
