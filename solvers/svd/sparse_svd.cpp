@@ -4,14 +4,18 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <limits>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "blockvec/error.hpp"
 #include "blockvec/number_text.hpp"
 #include "blockvec/scalar_list.hpp"
 #include "kernels/column_ops.hpp"
+#include "kernels/random.hpp"
 #include "kernels/tsmm.hpp"
 #include "solvers/eigen/eigensolver.hpp"
 #include "solvers/equal_options.hpp"
@@ -52,11 +56,58 @@ void check_svds(const Comm& comm, const SparseMatrix<T>& a, const SvdsOptions& o
     }
 }
 
-/// Y = B A X for two matrices whose product B A is square.
+/// Y = factor A X.
+template <class T>
+void multiply_scaled(Context& ctx, T factor, SparseMatrix<T>& a, BlockView<const T> x,
+                     BlockView<T> y) {
+    if (factor == T(1)) {
+        a.apply(ctx, x, y);
+        return;
+    }
+    ApplyOptions<T> options;
+    options.alpha = factor;
+    a.apply_fused(ctx, x, y, options);
+}
+
+/// A power of two with which the squares of A's singular values neither underflow nor overflow; 1
+/// if they do not without it. One product with a random vector decides; it can only be large or
+/// small together with A. Only then the entries are read.
+template <class T>
+T safe_factor(Context& ctx, SparseMatrix<T>& a, std::uint64_t seed) {
+    using Real = real_t<T>;
+    constexpr double safe = std::is_same_v<Real, float> ? 1e3 : 1e50;
+    BlockVector<T> x;
+    BlockVector<T> y;
+    ctx.comm().agree([&] {
+        x = BlockVector<T>(ctx, a.domain_map(), 1);
+        y = BlockVector<T>(ctx, a.range_map(), 1);
+    });
+    fill_random(ctx, seed, x);
+    a.apply(ctx, std::as_const(x).view(), y.view());
+    Real length(0);
+    norms(ctx, std::as_const(y).view(), std::span<Real>(&length, 1));
+    if (length > 1 / safe && length < safe) {
+        return T(1);
+    }
+    double largest = 0;
+    ctx.comm().agree([&] {
+        a.for_each_entry(ctx, [&](std::size_t, std::int64_t, T value) {
+            largest = std::max(largest, static_cast<double>(std::abs(value)));
+        });
+    });
+    largest = ctx.comm().max(largest);
+    if (!(largest > 0) || !std::isfinite(largest)) {
+        return T(1);
+    }
+    constexpr int most = std::numeric_limits<Real>::max_exponent - 2;
+    return T(std::ldexp(Real(1), std::clamp(-std::ilogb(largest), -most, most)));
+}
+
+/// Y = (f B) (f A) X for two matrices whose product B A is square.
 template <class T>
 class MatrixPair final : public Operator<T> {
   public:
-    MatrixPair(SparseMatrix<T>& a, SparseMatrix<T>& b) : a_(a), b_(b) {}
+    MatrixPair(SparseMatrix<T>& a, SparseMatrix<T>& b, T factor) : a_(a), b_(b), factor_(factor) {}
 
     const RowMap& row_map() const override { return a_.domain_map(); }
     void apply(Context& ctx, BlockView<const T> x, BlockView<T> y) override {
@@ -64,8 +115,8 @@ class MatrixPair final : public Operator<T> {
             ctx.comm().agree([&] { middle_ = BlockVector<T>(ctx, a_.range_map(), x.cols); });
         }
         middle_.set_width(x.cols);
-        a_.apply(ctx, x, middle_.view());
-        b_.apply(ctx, std::as_const(middle_).view(), y);
+        multiply_scaled<T>(ctx, factor_, a_, x, middle_.view());
+        multiply_scaled<T>(ctx, factor_, b_, std::as_const(middle_).view(), y);
     }
     void prepare(Context& ctx, std::span<const int> widths, bool /*dots*/) override {
         a_.prepare(ctx, widths);
@@ -75,6 +126,7 @@ class MatrixPair final : public Operator<T> {
   private:
     SparseMatrix<T>& a_;
     SparseMatrix<T>& b_;
+    const T factor_;
     BlockVector<T> middle_;
 };
 
@@ -93,17 +145,29 @@ class TallTriplets {
         const std::int64_t columns = a_.domain_map().global_rows();
         const double bytes = static_cast<double>(a_.range_map().global_rows()) *
                              static_cast<double>(columns) * sizeof(T);
+        factor_ = safe_factor(ctx_, a_, options_.seed);
         if (options_.method == Method::automatic && columns <= most_dense_columns &&
             bytes <= most_dense_bytes) {
             solve_dense();
         } else {
             iterate();
         }
+        const double back = 1 / static_cast<double>(std::real(factor_));
+        for (std::vector<double>* const numbers :
+             {&result_.values, &result_.residuals, &result_.errors}) {
+            for (double& number : *numbers) {
+                number *= back;
+            }
+        }
+        result_.norm_estimate *= back;
         return std::move(result_);
     }
 
   private:
     static double eps() { return static_cast<double>(epsilon_v<T>); }
+    void multiply(SparseMatrix<T>& matrix, BlockView<const T> x, BlockView<T> y) {
+        multiply_scaled<T>(ctx_, factor_, matrix, x, y);
+    }
 
     /// A times the unit vectors.
     BlockVector<T> dense_block() {
@@ -127,7 +191,7 @@ class TallTriplets {
             }
             units.set_width(count);
             copy(ctx_, here.view(), units.view());
-            a_.apply(ctx_, units.view(), block.columns(first, count));
+            multiply(a_, std::as_const(units).view(), block.columns(first, count));
         }
         result_.products += columns;
         return block;
@@ -170,7 +234,7 @@ class TallTriplets {
     }
 
     void iterate() {
-        MatrixPair<T> pair(a_, adjoint_);
+        MatrixPair<T> pair(a_, adjoint_, factor_);
         EigenOptions options;
         options.k = options_.k;
         options.which = options_.smallest ? Which::smallest : Which::largest;
@@ -222,7 +286,7 @@ class TallTriplets {
         allocate_result(k);
         BlockVector<T>& u = result_.left;
         BlockVector<T>& v = result_.right;
-        a_.apply(ctx_, v.view(), u.view());
+        multiply(a_, std::as_const(v).view(), u.view());
         const OrthResult<T> orth = block_gram_schmidt<T>(
             ctx_, a_.range_map(), BlockView<const T>(nullptr, u.rows(), 0, 0, u.place()), u.view());
         const SmallSvd<Wide> svd = small_svd(rounded<Wide>(orth.r));
@@ -252,7 +316,7 @@ class TallTriplets {
             BlockVector<T> rest;
             ctx_.comm().agree(
                 [&] { rest = BlockVector<T>(ctx_, to.row_map(), static_cast<int>(k)); });
-            matrix.apply(ctx_, from.view(), rest.view());
+            multiply(matrix, from.view(), rest.view());
             axpby<T>(ctx_, std::span<const T>(minus), to.view(), std::span<const T>(one),
                      rest.view());
             norms(ctx_, rest.view(), norm);
@@ -265,7 +329,8 @@ class TallTriplets {
         const double noise = attainable_units * eps() * norm_;
         for (std::size_t j = 0; j < k; ++j) {
             const double right = static_cast<double>(of_u[j]);
-            const bool zero = result_.values[j] <= noise;
+            // A value below the tolerance is 0 to the tolerance; u is then any unit vector.
+            const bool zero = result_.values[j] <= std::max(noise, 0.5 * options_.tol * norm_);
             const double left = zero ? 0 : static_cast<double>(of_v[j]);
             // The eigenvalues of [0 A; A^H 0] are the singular values and their negatives; (u, v)
             // has length sqrt(2).
@@ -309,6 +374,8 @@ class TallTriplets {
     SparseMatrix<T>& a_;
     SparseMatrix<T>& adjoint_;
     const SvdsOptions& options_;
+    /// All numbers are those of factor_ A until the end.
+    T factor_ = T(1);
     SparseSvd<T> result_;
     double norm_ = 0;
     bool eigen_converged_ = false;

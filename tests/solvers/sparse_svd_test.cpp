@@ -191,6 +191,47 @@ TYPED_TEST(Svds, IteratesForLargestAndSmallestValues) {
     }
 }
 
+/// Squares of singular values that underflow or overflow, and a tolerance above small values.
+TYPED_TEST(Svds, NormsOfEverySizeAndLooseTolerances) {
+    using Real = real_t<TypeParam>;
+    const Global<TypeParam> a = this->random_sparse(60, 40, 4);
+    const std::vector<long double> exact = singular_values(a);
+    for (const int exponent :
+         std::is_same_v<Real, float> ? std::vector{-90, 50} : std::vector{-700, 400}) {
+        Global<TypeParam> scaled = a;
+        for (TypeParam& value : scaled.values) {
+            value *= std::ldexp(Real(1), exponent);
+        }
+        SparseMatrix<TypeParam> matrix = this->sparse(scaled);
+        for (const Method method : {Method::automatic, Method::lanczos}) {
+            SvdsOptions options;
+            options.k = 3;
+            options.method = method;
+            const SparseSvd<TypeParam> svd = svds(this->ctx, matrix, options);
+            EXPECT_TRUE(svd.converged) << svd.message;
+            ASSERT_EQ(svd.values.size(), 3U);
+            for (std::size_t j = 0; j < 3; ++j) {
+                EXPECT_NEAR(std::ldexp(svd.values[j], -exponent), static_cast<double>(exact[j]),
+                            1000 * epsilon_v<TypeParam> * static_cast<double>(exact[0]));
+            }
+        }
+    }
+    // Two equal columns: the least singular value is 0.
+    Global<TypeParam> singular = a;
+    for (std::int64_t i = 0; i < a.rows; ++i) {
+        singular(i, 1) = singular(i, 0);
+    }
+    SparseMatrix<TypeParam> matrix = this->sparse(singular);
+    SvdsOptions options;
+    options.k = 1;
+    options.smallest = true;
+    options.method = Method::lanczos;
+    options.tol = 1e-2;
+    const SparseSvd<TypeParam> svd = svds(this->ctx, matrix, options);
+    EXPECT_TRUE(svd.converged) << svd.message;
+    EXPECT_LE(svd.values.at(0), options.tol * static_cast<double>(exact[0]));
+}
+
 TYPED_TEST(Svds, LargeMatricesStaySparse) {
     // Differences of neighbours, (n + 1) x n: s_j = 2 sin(j pi / (2 (n + 1))).
     const std::int64_t n = 1500;
