@@ -185,20 +185,6 @@ std::string to_json(const KmeansCommand& command, const KmeansReport& report) {
     return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
-/// The points with elements of type In, read in the precision of the centres.
-template <class In>
-BlockVector<In> load(Context& ctx, const Points& points) {
-    BlockVector<centre_t<In>> block = load_points<centre_t<In>>(ctx, points);
-    if constexpr (std::is_same_v<In, centre_t<In>>) {
-        return block;
-    } else {
-        BlockVector<In> result;
-        ctx.comm().agree([&] { result = BlockVector<In>(ctx, block.row_map(), block.width()); });
-        copy(ctx, block.view(), result.view());
-        return result;
-    }
-}
-
 /// The centres of a file, on every rank. Empty without --start.
 template <class T>
 SmallMatrix<T> load_starts(const Comm& comm, const std::string& path) {
@@ -274,7 +260,7 @@ bool cluster(const Comm& comm, const KmeansCommand& command, const Points& point
         ctx.synchronize();
         return watch.lap();
     };
-    const BlockVector<In> x = load<In>(ctx, points);
+    const BlockVector<In> x = load_points<In>(ctx, points);
     const SmallMatrix<centre_t<In>> starts = load_starts<centre_t<In>>(comm, command.start);
     report.read = lap();
     const auto count = static_cast<std::size_t>(x.rows());

@@ -130,33 +130,43 @@ Points inspect_points(const Comm& comm, const std::string& spec, const std::stri
 
 template <class T>
 BlockVector<T> load_points(Context& ctx, const Points& points) {
-    const Comm& comm = ctx.comm();
-    if (points.source == Points::Source::hdf5) {
-        return read_block_vector<T>(ctx, points.spec, std::nullopt, points.dataset);
-    }
-    const RowMap map = RowMap::by_rows(comm, points.rows);
-    BlockVector<T> host;
-    BlockVector<T> block;
-    comm.agree([&] {
-        block = BlockVector<T>(ctx, map, points.columns);
-        host = BlockVector<T>(ctx, map, points.columns, 0, Place::host);
-    });
-    const BlockView<T> view = host.view();
-    if (points.source == Points::Source::matrix_market) {
-        read_matrix_points(comm, points, view);
+    if constexpr (sizeof(T) == 2) {
+        const BlockVector<float> wide = load_points<float>(ctx, points);
+        BlockVector<T> result;
+        ctx.comm().agree([&] { result = BlockVector<T>(ctx, wide.row_map(), wide.width()); });
+        copy(ctx, wide.view(), result.view());
+        return result;
     } else {
+        const Comm& comm = ctx.comm();
+        if (points.source == Points::Source::hdf5) {
+            return read_block_vector<T>(ctx, points.spec, std::nullopt, points.dataset);
+        }
+        const RowMap map = RowMap::by_rows(comm, points.rows);
+        BlockVector<T> host;
+        BlockVector<T> block;
+        comm.agree([&] {
+            block = BlockVector<T>(ctx, map, points.columns);
+            host = BlockVector<T>(ctx, map, points.columns, 0, Place::host);
+        });
+        const BlockView<T> view = host.view();
+        if (points.source == Points::Source::matrix_market) {
+            read_matrix_points(comm, points, view);
+        } else {
 #pragma omp parallel for num_threads(ctx.threads())
-        for (std::int64_t i = 0; i < view.rows; ++i) {
-            for (int p = 0; p < view.cols; ++p) {
-                view(i, p) = static_cast<T>(blob_element(points, map.first_row() + i, p));
+            for (std::int64_t i = 0; i < view.rows; ++i) {
+                for (int p = 0; p < view.cols; ++p) {
+                    view(i, p) = static_cast<T>(blob_element(points, map.first_row() + i, p));
+                }
             }
         }
+        comm.agree([&] { copy(ctx, view, block.view()); });
+        return block;
     }
-    comm.agree([&] { copy(ctx, view, block.view()); });
-    return block;
 }
 
 template BlockVector<float> load_points(Context&, const Points&);
 template BlockVector<double> load_points(Context&, const Points&);
+template BlockVector<half_t> load_points(Context&, const Points&);
+template BlockVector<bfloat16_t> load_points(Context&, const Points&);
 
 }  // namespace quiver::apps

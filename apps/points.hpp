@@ -34,8 +34,9 @@ struct Points {
 Points inspect_points(const Comm& comm, const std::string& spec, const std::string& dataset);
 
 /// Reads or generates the points, with the rows distributed equally. Blob i mod k of point i is at
-/// a random place in [-10, 10]^d; the points do not depend on the number of ranks. T is float or
-/// double. Collective; throws on all ranks.
+/// a random place in [-10, 10]^d; the points do not depend on the number of ranks. T is float,
+/// double, half_t or bfloat16_t; the last two are rounded from float. Collective; throws on all
+/// ranks.
 template <class T>
 BlockVector<T> load_points(Context& ctx, const Points& points);
 

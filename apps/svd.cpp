@@ -144,20 +144,6 @@ class SvdRun {
     Stopwatch watch_;
 };
 
-/// The points with elements of type In.
-template <class In>
-BlockVector<In> load(Context& ctx, const Points& points) {
-    BlockVector<centre_t<In>> block = load_points<centre_t<In>>(ctx, points);
-    if constexpr (std::is_same_v<In, centre_t<In>>) {
-        return block;
-    } else {
-        BlockVector<In> result;
-        ctx.comm().agree([&] { result = BlockVector<In>(ctx, block.row_map(), block.width()); });
-        copy(ctx, block.view(), result.view());
-        return result;
-    }
-}
-
 template <class T>
 SmallMatrix<std::complex<double>> as_complex(const SmallMatrix<T>& from) {
     SmallMatrix<std::complex<double>> to(from.rows(), from.cols());
@@ -194,7 +180,7 @@ void run_pca(SvdRun& run, const SvdCommand& command, const Points& points) {
     SvdReport& report = run.report;
     report.kind = SvdReport::Kind::pca;
     describe_points(points, dtype_v<In>, report);
-    const BlockVector<In> x = load<In>(ctx, points);
+    const BlockVector<In> x = load_points<In>(ctx, points);
     report.read = run.lap();
     PcaOptions options;
     options.k = command.k_given ? command.k : 0;

@@ -14,6 +14,7 @@
 #include "kernels/column_ops.hpp"
 #include "solvers/eigen/eigensolver.hpp"
 #include "tests/solvers/dense_rows.hpp"
+#include "tests/solvers/wanted_eigenvalues.hpp"
 #include "tests/support/dense_oracle.hpp"
 #include "tests/support/problems.hpp"
 #include "tests/support/test_context.hpp"
@@ -22,40 +23,6 @@ namespace quiver {
 namespace {
 
 using test::DenseRows;
-
-/// The wanted eigenvalues of an ascending spectrum, ascending.
-std::vector<double> selected(const std::vector<double>& spectrum, const EigenOptions& options) {
-    std::vector<double> values = spectrum;
-    if (options.window) {
-        std::erase_if(values, [&](double value) {
-            return value < options.window->low || value > options.window->high;
-        });
-        return values;
-    }
-    const auto k = static_cast<std::ptrdiff_t>(options.k);
-    if (options.which == Which::both_ends) {
-        values.erase(values.begin() + k / 2, values.end() - (k - k / 2));
-        return values;
-    }
-    const auto key = [&](double value) {
-        switch (options.which) {
-            case Which::largest:
-                return -value;
-            case Which::target:
-                return std::abs(value - options.target);
-            case Which::smallest_magnitude:
-                return std::abs(value);
-            case Which::largest_magnitude:
-                return -std::abs(value);
-            default:
-                return value;
-        }
-    };
-    std::sort(values.begin(), values.end(), [&](double a, double b) { return key(a) < key(b); });
-    values.resize(static_cast<std::size_t>(k));
-    std::sort(values.begin(), values.end());
-    return values;
-}
 
 template <class T>
 class GradedPencilTest : public ::testing::Test {
@@ -95,6 +62,7 @@ class GradedPencilTest : public ::testing::Test {
     }
     std::vector<int> graded_units(int n) {
         std::vector<int> exponents;
+        exponents.reserve(static_cast<std::size_t>(n));
         for (int i = 0; i < n; ++i) {
             exponents.push_back(static_cast<int>(decades * 3.32 * (i / (n - 1.0) - 0.5)));
         }
@@ -111,7 +79,7 @@ class GradedPencilTest : public ::testing::Test {
         SparseMatrix<T> a = test::stored(ctx, pencil.a);
         SparseMatrix<T> b = test::stored(ctx, pencil.b);
         EigenProblem<T> problem{a, &b};
-        const std::vector<double> exact = selected(pencil.spectrum, options);
+        const std::vector<double> exact = test::wanted(pencil.spectrum, options);
         const auto n = static_cast<double>(pencil.spectrum.size());
         const double largest =
             std::max(std::abs(pencil.spectrum.front()), std::abs(pencil.spectrum.back()));

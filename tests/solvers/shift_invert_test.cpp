@@ -22,6 +22,7 @@
 #include "solvers/orth/indefinite_error.hpp"
 #include "solvers/precond/sparse_ldlt.hpp"
 #include "tests/solvers/dense_rows.hpp"
+#include "tests/solvers/wanted_eigenvalues.hpp"
 #include "tests/support/dense_oracle.hpp"
 #include "tests/support/eigen_checks.hpp"
 #include "tests/support/problems.hpp"
@@ -34,43 +35,8 @@ using test::as_oracle;
 using test::DenseRows;
 using test::random_matrix;
 using test::stored;
-
-/// The key by which eigenvalues are selected: those with the smallest keys are wanted.
-double unwanted(double value, const EigenOptions& options) {
-    switch (options.which) {
-        case Which::largest:
-            return -value;
-        case Which::target:
-            return std::abs(value - options.target);
-        case Which::smallest_magnitude:
-            return std::abs(value);
-        case Which::largest_magnitude:
-            return -std::abs(value);
-        default:
-            return value;
-    }
-}
-
-std::vector<double> wanted(std::vector<double> spectrum, const EigenOptions& options) {
-    if (options.window) {
-        std::erase_if(spectrum, [&](double value) {
-            return value < options.window->low || value > options.window->high;
-        });
-        return spectrum;
-    }
-    const auto k = static_cast<std::size_t>(options.k);
-    if (options.which == Which::both_ends) {
-        spectrum.erase(spectrum.begin() + static_cast<std::ptrdiff_t>(k / 2),
-                       spectrum.end() - static_cast<std::ptrdiff_t>(k - k / 2));
-        return spectrum;
-    }
-    std::stable_sort(spectrum.begin(), spectrum.end(), [&](double a, double b) {
-        return unwanted(a, options) < unwanted(b, options);
-    });
-    spectrum.resize(k);
-    std::sort(spectrum.begin(), spectrum.end());
-    return spectrum;
-}
+using test::unwanted;
+using test::wanted;
 
 EigenOptions factorised(Which which, int k) {
     EigenOptions options;

@@ -25,7 +25,7 @@ struct EntryMath {
     }
 };
 
-/// Row i of this rank, whose word is `state`.
+/// Row i of this rank; its word is `state`.
 template <class T, int LANES, int COLUMNS>
 QUIVER_STATE_INLINE void hamiltonian_row(const HamiltonianArgs<T>& args, std::int64_t i,
                                          std::uint64_t state) {
