@@ -181,7 +181,7 @@ int mixed_unit(const Layout& a, int m, const Layout& b, int n) {
 
 namespace {
 
-std::vector<MixedPlan> tsmttsm_plans(const MixedShape& shape, const Machine& machine) {
+std::vector<MixedPlan> mixed_tsmttsm_plans(const MixedShape& shape, const Machine& machine) {
     std::vector<std::pair<double, MixedPlan>> costs;
     const int unit = shape.unit == 0 ? 16 : shape.unit;
     for_each_deal(shape, machine, shape.same ? 1 : 2, [&](const MixedPlan& deal) {
@@ -224,7 +224,7 @@ std::vector<MixedPlan> tsmttsm_plans(const MixedShape& shape, const Machine& mac
     return sorted(std::move(costs));
 }
 
-std::vector<MixedPlan> tsmm_plans(const MixedShape& shape, const Machine& machine) {
+std::vector<MixedPlan> mixed_tsmm_plans(const MixedShape& shape, const Machine& machine) {
     std::vector<std::pair<double, MixedPlan>> costs;
     const int unit = shape.unit == 0 ? 16 : shape.unit;
     const int parts = parts_of(shape);
@@ -276,7 +276,7 @@ std::vector<MixedPlan> tsmm_plans(const MixedShape& shape, const Machine& machin
 }  // namespace
 
 std::vector<MixedPlan> mixed_plans(const MixedShape& shape, const Machine& machine) {
-    return shape.tsmm ? tsmm_plans(shape, machine) : tsmttsm_plans(shape, machine);
+    return shape.tsmm ? mixed_tsmm_plans(shape, machine) : mixed_tsmttsm_plans(shape, machine);
 }
 
 std::optional<PlannedKernel> kernel_of(const MixedPlan& plan, const MixedShape& shape,
