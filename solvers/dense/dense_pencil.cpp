@@ -5,6 +5,7 @@
 #include <cmath>
 #include <complex>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 #if defined(__SSE2__)
@@ -52,13 +53,12 @@ double largest_row_sum(const SmallMatrix<W>& a) {
     return largest;
 }
 
-/// Pivots of B up to this many units of rounding of their diagonal entry vanish.
+/// B is singular to rounding if a pivot of its Cholesky factorisation is at most this many units of
+/// rounding of its diagonal entry.
 constexpr double pivot_noise_units = 16;
-/// The same, times the number of rows, for a pivot at which the factorisation has failed, and for
-/// (A v)_i relative to the sum of |a_ij v_j| of the row with the largest sum.
+/// A v is rounding noise up to this many units of rounding times n, relative to the sums of
+/// |a_ij v_j|.
 constexpr double image_noise_units = 16;
-/// A v is computed for up to this many vanishing pivots.
-constexpr int most_null_vectors = 8;
 
 /// Makes this thread replace numbers below the normal range by 0, during the object's lifetime.
 /// Sparse pencils with rows of very different size fill up with such numbers, and products then
@@ -85,28 +85,6 @@ class FlushTinyNumbers {
     unsigned before_;
 #endif
 };
-
-/// Replaces the upper triangle of B by R of B = R^H R up to the first pivot that is not positive,
-/// whose column R(0:p, p) is complete. Returns p, or -1 if all pivots are positive.
-template <class W>
-int factorise_until_failure(SmallMatrix<W>& b) {
-    for (int p = 0; p < b.rows(); ++p) {
-        double pivot = std::real(b(p, p));
-        for (int i = 0; i < p; ++i) {
-            W sum = b(i, p);
-            for (int l = 0; l < i; ++l) {
-                sum -= conjugate(b(l, i)) * b(l, p);
-            }
-            b(i, p) = sum / b(i, i);
-            pivot -= std::norm(b(i, p));
-        }
-        if (!(pivot > 0)) {
-            return p;
-        }
-        b(p, p) = W(std::sqrt(pivot));
-    }
-    return -1;
-}
 
 void require_success(int info, const char* step) {
     if (info != 0) {
@@ -137,14 +115,21 @@ bool DensePencil<W>::uses_cusolver(Context& ctx, std::int64_t n) {
 }
 
 template <class W>
-bool DensePencil<W>::solve(const SmallMatrix<W>& constraints) {
+PencilKind DensePencil<W>::solve(const SmallMatrix<W>& constraints, double rounding) {
     [[maybe_unused]] const FlushTinyNumbers flush;
+    SmallMatrix<W> removed = constraints.cols() > 0 ? constraints : SmallMatrix<W>(n_, 0);
     // C = R^-H A R^-1 with B = R^H R: C y = lambda y, x = R^-1 y.
     if (b_.rows() > 0 && !reduce_to_standard()) {
-        return false;
+        const PencilKind kind = deflate(rounding, removed);
+        if (kind != PencilKind::regular) {
+            return kind;
+        }
+        if (!reduce_to_standard()) {
+            return PencilKind::indefinite;
+        }
     }
-    if (constraints.cols() > 0) {
-        project(constraints);
+    if (removed.cols() > 0) {
+        project(removed);
     }
     if (cusolver_ != nullptr) {
         require_success(cusolver_->eigen(ctx_, a_, values_), "cuSOLVER");
@@ -152,34 +137,46 @@ bool DensePencil<W>::solve(const SmallMatrix<W>& constraints) {
         // C = Q T Q^H, T Z = Z Lambda: Y = Q Z.
         tridiagonalise();
     }
-    values_.resize(static_cast<std::size_t>(n_ - constraints.cols()));
-    return true;
+    values_.resize(static_cast<std::size_t>(n_ - removed.cols()));
+    return PencilKind::regular;
 }
 
+/// Returns false, with A and B as before, if B has no Cholesky factor or a pivot vanishes.
 template <class W>
 bool DensePencil<W>::reduce_to_standard() {
-    std::vector<double> diagonal;
+    std::vector<W> diagonal;
     diagonal.reserve(static_cast<std::size_t>(n_));
     for (int i = 0; i < n_; ++i) {
-        diagonal.push_back(std::real(b_(i, i)));
+        diagonal.push_back(b_(i, i));
     }
+    const auto is_regular = [&](const SmallMatrix<W>& r) {
+        constexpr double noise = pivot_noise_units * std::numeric_limits<double>::epsilon();
+        for (int i = 0; i < n_; ++i) {
+            if (!(std::norm(r(i, i)) > noise * std::real(diagonal[static_cast<std::size_t>(i)]))) {
+                return false;
+            }
+        }
+        return true;
+    };
     if (lapack_ == nullptr) {
         Cholesky<W> factor = cholesky(b_);
-        const int failed_pivot = factor.positive ? -1 : factorise_until_failure(b_);
-        b_ = factor.positive ? std::move(factor.r) : std::move(b_);
-        has_common_null_vector_ = find_common_null_vector(diagonal, failed_pivot);
-        if (!factor.positive || has_common_null_vector_) {
+        if (!factor.positive || !is_regular(factor.r)) {
             return false;
         }
-        b_ = inverse_of_upper(b_);
+        b_ = inverse_of_upper(factor.r);
         a_ = product(adjoint(b_), product(a_, b_));
         return true;
     }
     int info = 0;
     lapack_->factorise("L", &n_, b_.data(), &n_, &info, 1);
     require_success(std::min(info, 0), "the Cholesky factorisation");
-    has_common_null_vector_ = find_common_null_vector(diagonal, info - 1);
-    if (info > 0 || has_common_null_vector_) {
+    if (info > 0 || !is_regular(b_)) {
+        for (int i = 0; i < n_; ++i) {  // LAPACK has overwritten the upper triangle
+            b_(i, i) = diagonal[static_cast<std::size_t>(i)];
+            for (int j = 0; j < i; ++j) {
+                b_(j, i) = conjugate(b_(i, j));
+            }
+        }
         return false;
     }
     const int type = 1;
@@ -193,69 +190,108 @@ bool DensePencil<W>::reduce_to_standard() {
     return true;
 }
 
-/// True if A v vanishes for a v with B v = 0 to rounding. If the pivot of column p vanishes, v is
-/// the solution of R v = r_pp e_p with v_p = 1. `failed_pivot`: the column at which the
-/// factorisation ended, or negative.
+/// Multiplies A and B by D from both sides, and the constraints by D^-1.
 template <class W>
-bool DensePencil<W>::find_common_null_vector(const std::vector<double>& diagonal,
-                                             int failed_pivot) const {
-    constexpr double eps = std::numeric_limits<double>::epsilon();
-    const int last = failed_pivot >= 0 ? failed_pivot : n_ - 1;
-    int tried = 0;
-    for (int p = 0; p <= last && tried < most_null_vectors; ++p) {
-        const double size = diagonal[static_cast<std::size_t>(p)];
-        double pivot = std::norm(b_(p, p));
-        if (p == failed_pivot) {
-            pivot = size;
-            for (int i = 0; i < p; ++i) {
-                pivot -= std::norm(b_(i, p));
-            }
+void DensePencil<W>::set_units(const std::vector<double>& d, SmallMatrix<W>& constraints) {
+    for (int i = 0; i < n_; ++i) {
+        const double unit = d[static_cast<std::size_t>(i)];
+        for (int j = 0; j < n_; ++j) {
+            const double factor = unit * d[static_cast<std::size_t>(j)];
+            a_(i, j) *= factor;
+            b_(i, j) *= factor;
         }
-        const double units = p == failed_pivot ? image_noise_units * n_ : pivot_noise_units;
-        if (!(std::abs(pivot) <= units * eps * size)) {
-            continue;
-        }
-        ++tried;
-        std::vector<W> v(static_cast<std::size_t>(n_), W(0));
-        v[static_cast<std::size_t>(p)] = W(1);
-        for (int i = p - 1; i >= 0; --i) {
-            W sum = b_(i, p);
-            for (int j = i + 1; j < p; ++j) {
-                sum += b_(i, j) * v[static_cast<std::size_t>(j)];
-            }
-            v[static_cast<std::size_t>(i)] = -sum / b_(i, i);
-        }
-        if (vanishes(v, diagonal)) {
-            return true;
+        for (int j = 0; j < constraints.cols(); ++j) {
+            constraints(i, j) /= unit;
         }
     }
-    return false;
+    units_ = d;
 }
 
-/// True if A v is rounding noise of its terms, in units of the unknowns in which the diagonal of B
-/// is 1.
+/// An orthonormal basis of the null space of B to rounding, with as many columns as eigenvalues of
+/// B lie within `rounding` ||B|| of 0. Empty if an eigenvalue is more negative.
 template <class W>
-bool DensePencil<W>::vanishes(const std::vector<W>& v, const std::vector<double>& diagonal) const {
-    const double noise = image_noise_units * n_ * std::numeric_limits<double>::epsilon();
-    double image = 0;
-    double terms = 0;
+std::optional<SmallMatrix<W>> DensePencil<W>::null_space_of_b(double rounding) const {
+    DensePencil<W> eigen(ctx_, b_, {});
+    eigen.solve({}, rounding);
+    const double noise =
+        std::max(rounding, 4 * std::sqrt(n_) * std::numeric_limits<double>::epsilon()) *
+        std::max(eigen.values().back(), 0.0);
+    std::vector<int> null;
+    for (int i = 0; i < n_ && eigen.values()[static_cast<std::size_t>(i)] <= noise; ++i) {
+        null.push_back(i);
+    }
+    if (eigen.values().front() < -noise || std::ssize(null) == n_) {
+        return std::nullopt;
+    }
+    return eigen.vectors(null);
+}
+
+/// Separates the infinite eigenvalues of a pencil with a semidefinite B. Let N be an orthonormal
+/// basis of the null space of B, and S = (N^H A N)^-1. The pencil of A - A N S N^H A and B + N N^H
+/// has the same finite eigenvalues. An eigenvector x of it that is orthogonal to N gives x - N S
+/// N^H A x. N becomes a constraint, which removes the other eigenvalues.
+template <class W>
+PencilKind DensePencil<W>::deflate(double rounding, SmallMatrix<W>& constraints) {
+    // In units in which the diagonal of B is about 1, or that of A where B has a zero.
+    std::vector<double> d;
+    std::vector<double> back;
     for (int i = 0; i < n_; ++i) {
-        W sum = 0;
-        double sizes = 0;
-        for (int j = 0; j < n_; ++j) {
-            const W term = a_(i, j) * v[static_cast<std::size_t>(j)];
-            sum += term;
-            sizes += std::abs(term);
-        }
-        const double unit = diagonal[static_cast<std::size_t>(i)];
-        if (unit > 0) {
-            image = std::max(image, std::abs(sum) / std::sqrt(unit));
-            terms = std::max(terms, sizes / std::sqrt(unit));
-        } else if (std::abs(sum) > noise * sizes) {
-            return false;
+        const double mass = std::real(b_(i, i));
+        const double size = mass > 0 ? mass : std::abs(a_(i, i));
+        const int exponent = size > 0 ? std::ilogb(size) / 2 : 0;
+        d.push_back(std::ldexp(1.0, -exponent));
+        back.push_back(std::ldexp(1.0, exponent));
+    }
+    set_units(d, constraints);
+    std::optional<SmallMatrix<W>> null = null_space_of_b(rounding);
+    if (!null) {  // a B with small negative diagonal entries is semidefinite in its own units only
+        set_units(back, constraints);
+        units_.assign(static_cast<std::size_t>(n_), 1.0);
+        null = null_space_of_b(rounding);
+        if (!null) {
+            return PencilKind::indefinite;
         }
     }
-    return image <= noise * terms;
+    null_space_ = std::move(*null);
+    const SmallMatrix<W> n_adjoint = adjoint(null_space_);
+    const SmallMatrix<W> an = product(a_, null_space_);
+    const SmallMatrix<W> inner = product(n_adjoint, an);
+    DensePencil<W> eigen(ctx_, inner, {});
+    eigen.solve({}, 0);
+    std::vector<int> all(eigen.values().size());
+    std::iota(all.begin(), all.end(), 0);
+    const SmallMatrix<W> u = eigen.vectors(all);
+    const SmallMatrix<W> images = product(an, u);
+    const double noise =
+        image_noise_units * n_ * std::numeric_limits<double>::epsilon() * largest_row_sum(a_);
+    SmallMatrix<W> u_by_values = u;
+    for (int l = 0; l < u.cols(); ++l) {
+        const double value = eigen.values()[static_cast<std::size_t>(l)];
+        if (std::abs(value) <= noise) {
+            double image = 0;
+            for (int i = 0; i < n_; ++i) {
+                image = std::max(image, std::abs(images(i, l)));
+            }
+            return image <= noise ? PencilKind::common_null_vector : PencilKind::degenerate;
+        }
+        ++(value < 0 ? infinite_.negative : infinite_.positive);
+        for (int i = 0; i < u.rows(); ++i) {
+            u_by_values(i, l) /= value;
+        }
+    }
+    to_null_ = product(u_by_values, adjoint(images));
+    add(a_, -1, product(an, to_null_));
+    add(b_, 1, product(null_space_, n_adjoint));
+    SmallMatrix<W> removed(n_, null_space_.cols() + constraints.cols());
+    const SmallMatrix<W> along = product(null_space_, product(n_adjoint, constraints));
+    for (int i = 0; i < n_; ++i) {
+        for (int j = 0; j < removed.cols(); ++j) {
+            const int given = j - null_space_.cols();
+            removed(i, j) = given < 0 ? null_space_(i, j) : constraints(i, given) - along(i, given);
+        }
+    }
+    constraints = std::move(removed);
+    return PencilKind::regular;
 }
 
 /// C = P C P + s Y Y^H with P = I - Y Y^H, where Y is an orthonormal basis of R times the
@@ -324,6 +360,21 @@ void DensePencil<W>::tridiagonalise() {
 
 template <class W>
 SmallMatrix<W> DensePencil<W>::vectors(std::span<const int> order) {
+    SmallMatrix<W> x = vectors_of_reduced(order);
+    if (null_space_.cols() > 0) {
+        add(x, -1, product(null_space_, product(to_null_, x)));
+        for (int i = 0; i < n_; ++i) {
+            for (int j = 0; j < x.cols(); ++j) {
+                x(i, j) *= units_[static_cast<std::size_t>(i)];
+            }
+        }
+    }
+    return x;
+}
+
+/// The eigenvectors x = R^-1 y of the pencil whose B has a Cholesky factor.
+template <class W>
+SmallMatrix<W> DensePencil<W>::vectors_of_reduced(std::span<const int> order) {
     const int count = static_cast<int>(order.size());
     if (lapack_ == nullptr) {
         SmallMatrix<W> y(n_, count);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -13,6 +14,24 @@
 #include "solvers/dense/lapack.hpp"
 
 namespace quiver {
+
+/// What DensePencil::solve() has found B, or A and B, to be.
+enum class PencilKind : std::uint8_t {
+    /// B is positive definite, or semidefinite and A v and B v do not both vanish for any v.
+    regular,
+    indefinite,
+    /// A v and B v vanish to rounding for some v.
+    common_null_vector,
+    /// v^H A v and B v vanish to rounding for some v, but not A v.
+    degenerate
+};
+
+/// The number of infinite eigenvalues of a pencil, by the sign of v^H A v of their eigenvectors v,
+/// for which B v = 0.
+struct InfiniteEigenvalues {
+    int negative = 0;
+    int positive = 0;
+};
 
 /// A x = lambda B x with entries near 1, in double precision. W is double or std::complex<double>.
 template <class W>
@@ -30,25 +49,27 @@ class DensePencil {
     /// libraries. Throws their errors.
     static bool uses_cusolver(Context& ctx, std::int64_t n);
 
-    /// Computes all eigenvalues except those of constrained dimensions. The columns of
-    /// `constraints`, n x c, must be linearly independent. Returns false if B is not positive
-    /// definite, or if the Cholesky factor of B shows a common null vector of A and B. Throws
-    /// NumericalError if the iteration of an eigensolver fails, and the errors of
-    /// Cusolver::eigen().
-    bool solve(const SmallMatrix<W>& constraints);
-    /// After solve(): true if A v and B v vanish to rounding for a v found. Each of the
-    /// first 8 vanishing pivots of B gives a candidate v. The answer does not depend on the units
-    /// of the unknowns.
-    bool has_common_null_vector() const { return has_common_null_vector_; }
-    /// All eigenvalues, ascending, without the constrained dimensions.
+    /// Computes all finite eigenvalues except those of constrained dimensions. The columns of
+    /// `constraints`, n x c, must be linearly independent. If B is positive semidefinite,
+    /// eigenvalues of B up to `rounding` ||B|| count as 0, in units of the unknowns in which the
+    /// diagonal of B is about 1; A and B then determine fewer than n - c eigenvalues. There are
+    /// values only if the result is PencilKind::regular. Throws NumericalError if the iteration of
+    /// an eigensolver fails, and the errors of Cusolver::eigen(). Source for a singular B: Fix and
+    /// Heiberger, SIAM J. Numer. Anal. 9 (1972) 78.
+    PencilKind solve(const SmallMatrix<W>& constraints, double rounding);
+    /// Both are 0 if B is positive definite.
+    const InfiniteEigenvalues& infinite() const { return infinite_; }
+    /// All finite eigenvalues, ascending, without the constrained dimensions.
     const std::vector<double>& values() const { return values_; }
     /// The B-orthonormal eigenvectors of values()[order[j]], n x order.size().
     SmallMatrix<W> vectors(std::span<const int> order);
 
   private:
     bool reduce_to_standard();
-    bool find_common_null_vector(const std::vector<double>& diagonal, int failed_pivot) const;
-    bool vanishes(const std::vector<W>& v, const std::vector<double>& diagonal) const;
+    void set_units(const std::vector<double>& d, SmallMatrix<W>& constraints);
+    std::optional<SmallMatrix<W>> null_space_of_b(double rounding) const;
+    PencilKind deflate(double rounding, SmallMatrix<W>& constraints);
+    SmallMatrix<W> vectors_of_reduced(std::span<const int> order);
     void project(const SmallMatrix<W>& constraints);
     void tridiagonalise();
 
@@ -63,7 +84,11 @@ class DensePencil {
     SmallMatrix<W> a_;
     /// B, then R of B = R^H R in its upper triangle (R^-1 if Eigen computes).
     SmallMatrix<W> b_;
-    bool has_common_null_vector_ = false;
+    InfiniteEigenvalues infinite_;
+    /// After deflate(): D, N and S N^H A.
+    std::vector<double> units_;
+    SmallMatrix<W> null_space_;
+    SmallMatrix<W> to_null_;
     std::vector<double> values_;
     std::vector<W> tau_;
     /// Eigenvectors of the tridiagonal matrix, by columns.

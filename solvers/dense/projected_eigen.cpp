@@ -40,7 +40,7 @@ HermitianEigen<T> projected_eigen(Context& ctx, const SmallMatrix<T>& h) {
             }
         }
         DensePencil<Wide> pencil(ctx, std::move(a), {});
-        pencil.solve({});
+        pencil.solve({}, 0);
         values = pencil.values();
         std::vector<int> order(values.size());
         std::iota(order.begin(), order.end(), 0);

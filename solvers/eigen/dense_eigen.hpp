@@ -23,13 +23,15 @@ namespace quiver {
 /// Multiplicity::verified rests on the whole spectrum instead of a search: the computed eigenvalues
 /// are those of a matrix that differs from A by a modest multiple of the round-off of ||A||, and
 /// each copy of an eigenvalue is counted. Residuals come from fresh products as in all methods.
-/// ||A|| may have any size; NormRange does not apply. `start`, `preconditioner`, `inverse`,
-/// options.block and options.max_basis are ignored; more than 40,000 rows are an InputError, and so
-/// is a checkpoint, because there is no state to save. The callback can end the solve only before
-/// the arithmetic begins. Throws the errors of check_problem() and check_options(), IndefiniteError
-/// for a B that is not positive definite, or in which a wanted eigenvector has no length beyond
-/// rounding, NumericalError if a product holds NaN or infinity; on a GPU, from 2048 rows on, the
-/// errors of cuSOLVER. Collective.
+/// B may be singular to rounding: its null vectors then have infinite eigenvalues, which are left
+/// out (DensePencil); a NoticeEvent tells their number. ||A|| may have any size; NormRange does not
+/// apply. `start`, `preconditioner`, `inverse`, options.block and options.max_basis are ignored;
+/// more than 40,000 rows are an InputError, and so is a checkpoint, because there is no state to
+/// save. The callback can end the solve only before the arithmetic begins. Throws the errors of
+/// check_problem() and check_options(), IndefiniteError for a B with a negative eigenvalue beyond
+/// rounding, for wanted eigenvalues that are infinite, and for a common null vector of A and B,
+/// NumericalError if a product holds NaN or infinity; on a GPU, from 2048 rows on, the errors of
+/// cuSOLVER. Collective.
 ///
 /// Cost: about 4 n^3 flops on rank 0 (14 n^3 for complex scalars), and 2 n^2 k for the vectors, by
 /// LAPACK with the Context's threads; n products for each matrix that is not gathered from its

@@ -695,7 +695,9 @@ TEST(Automatic, AMassThatIsSingularToRounding) {
             for (const EigenOptions& options : {automatic(Which::smallest, 5), target}) {
                 const auto result = solve_pencil(stiffness, mass, options);
                 EXPECT_TRUE(result.converged) << result.message;
-                EXPECT_EQ(result.method, Method::shift_invert);
+                if (n > 1000) {
+                    EXPECT_EQ(result.method, Method::shift_invert);
+                }
                 std::vector<double> exact = spectrum;
                 std::stable_sort(exact.begin(), exact.end(), [&](double x, double y) {
                     return options.which == Which::smallest
@@ -720,7 +722,7 @@ TEST(Automatic, AMassThatIsSingularToRounding) {
             EXPECT_FALSE(infinite.converged);
             EXPECT_NE(infinite.message.find("request the other end"), std::string::npos)
                 << infinite.message;
-            EXPECT_NE(infinite.method_reason.find("dense: B is not positive definite to rounding"),
+            EXPECT_NE(infinite.method_reason.find("dense: 100 of 200 eigenvalues are infinite"),
                       std::string::npos)
                 << infinite.method_reason;
         }

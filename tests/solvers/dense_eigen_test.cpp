@@ -511,6 +511,95 @@ TYPED_TEST(DenseEigenTest, AMassThatIsSingularToRounding) {
                  IndefiniteError);
 }
 
+/// W^H diag(values) W.
+template <class T>
+Dense<T> congruent(const Dense<std::complex<double>>& w, const std::vector<double>& values) {
+    const std::size_t n = w.size();
+    Dense<T> result(n, std::vector<T>(n));
+    for (std::size_t i = 0; i < n; ++i) {
+        for (std::size_t j = 0; j <= i; ++j) {
+            std::complex<double> sum = 0;
+            for (std::size_t l = 0; l < n; ++l) {
+                sum += std::conj(w[l][i]) * values[l] * w[l][j];
+            }
+            if constexpr (is_complex_v<T>) {
+                result[i][j] = i == j ? T(static_cast<real_t<T>>(sum.real())) : T(sum);
+            } else {
+                result[i][j] = static_cast<T>(sum.real());
+            }
+            result[j][i] = conjugate(result[i][j]);
+        }
+    }
+    return result;
+}
+
+/// A = W^H diag(lambda, s) W and B = W^H diag(1, 0) W have the finite eigenvalues lambda and, for
+/// each s, an infinite one. Rounding gives B null vectors with slightly positive or negative
+/// eigenvalues. With units, the unknowns differ in size by up to 2^12.
+TYPED_TEST(DenseEigenTest, FiniteEigenvaluesOfASemidefiniteMass) {
+    using T = TypeParam;
+    std::normal_distribution<double> normal;
+    std::uniform_real_distribution<double> uniform(-1, 1);
+    for (const auto& [n, infinite] : {std::pair{2, 1}, {9, 1}, {23, 11}, {60, 4}, {60, 50}}) {
+        for (const double sign : {1.0, -1.0}) {
+            SCOPED_TRACE(std::to_string(n) + " rows, " + std::to_string(infinite) + " infinite");
+            Dense<std::complex<double>> w(
+                static_cast<std::size_t>(n),
+                std::vector<std::complex<double>>(static_cast<std::size_t>(n)));
+            const bool units = sign > 0;
+            for (std::size_t i = 0; i < w.size(); ++i) {
+                for (std::size_t j = 0; j < w.size(); ++j) {
+                    const double size = 0.3 / std::sqrt(n);
+                    w[i][j] = {size * normal(this->random) + (i == j ? 1 : 0),
+                               is_complex_v<T> ? size * normal(this->random) : 0};
+                    w[i][j] *= units ? std::ldexp(1.0, -static_cast<int>(j % 5) * 3) : 1.0;
+                }
+            }
+            std::vector<double> of_a;
+            std::vector<double> of_b(w.size(), 0);
+            for (int i = 0; i < n; ++i) {
+                of_a.push_back(i < n - infinite ? uniform(this->random)
+                                                : sign * (1.5 + uniform(this->random)));
+                of_b[static_cast<std::size_t>(i)] = i < n - infinite ? 1 : 0;
+            }
+            std::vector<double> spectrum(of_a.begin(), of_a.end() - infinite);
+            std::sort(spectrum.begin(), spectrum.end());
+            SparseMatrix<T> a = stored(this->ctx, congruent<T>(w, of_a));
+            SparseMatrix<T> b = stored(this->ctx, congruent<T>(w, of_b));
+            const EigenProblem<T> problem{a, &b};
+            const int k = (n - infinite + 1) / 2;
+            for (const Which which : all_ends) {
+                const bool is_finite = which == Which::target ||
+                                       which == Which::smallest_magnitude ||
+                                       which == (sign > 0 ? Which::smallest : Which::largest);
+                EigenOptions options = dense(which, k);
+                options.target = 0.1;
+                if (!is_finite) {
+                    EXPECT_THROW(eigensolve(this->ctx, problem, options), IndefiniteError);
+                    continue;
+                }
+                const auto result = eigensolve(this->ctx, problem, options);
+                // The condition of W is about 10.
+                this->expect(result, wanted(spectrum, options), 100);
+                for (const double residual : result.residuals) {
+                    EXPECT_LE(residual, 100 * this->rounding(result));
+                }
+            }
+            EigenOptions window = dense(Which::smallest, 1);
+            window.window = Window{-2, 2};
+            const auto all = eigensolve(this->ctx, problem, window);
+            this->expect(all, spectrum, 100);
+            EXPECT_THROW(eigensolve(this->ctx, problem, dense(Which::target, n)), IndefiniteError);
+            if (n - infinite > 4) {  // the first eigenvectors as constraints leave the others
+                EigenProblem<T> rest{a, &b};
+                rest.constraints = all.vectors.columns(0, 2);
+                this->expect(eigensolve(this->ctx, rest, window),
+                             {spectrum.begin() + 2, spectrum.end()}, 100);
+            }
+        }
+    }
+}
+
 /// Laplace matrices of two graphs have the constant vector as a common null vector; with A + I in
 /// the place of A it is a null vector of B alone. Neither depends on the units of the unknowns.
 TYPED_TEST(DenseEigenTest, ACommonNullVector) {

@@ -2,7 +2,6 @@
 #include "solvers/eigen/dense_eigen.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -78,6 +77,17 @@ ScaledMatrix<W> scaled(SmallMatrix<W> a) {
     result.entries = std::move(a);
     return result;
 }
+
+/// What rank 0 has found, for all ranks.
+struct PencilFacts {
+    int exponent_a = 0;
+    int exponent_b = 0;
+    double norm_a = 0;
+    double norm_b = 0;
+    PencilKind kind = PencilKind::regular;
+    InfiniteEigenvalues infinite;
+    std::size_t values = 0;
+};
 
 template <class T>
 class DenseSearch : public VerifiedSearch<T> {
@@ -229,53 +239,86 @@ class DenseSearch : public VerifiedSearch<T> {
     void solve(SmallMatrix<Wide<T>> a, SmallMatrix<Wide<T>> b,
                const SmallMatrix<Wide<T>>& constraints) {
         const Comm& comm = this->ctx().comm();
-        const auto free = static_cast<std::size_t>(n_ - constraints_.width());
-        values_.resize(free);
         for (int i = 0; i < b.rows(); ++i) {
             diagonal_of_b_.push_back(std::real(b(i, i)));
         }
-        std::array<double, 4> facts{};  // exponents of A and B, norms of A and B
-        std::int64_t indefinite = 0;
+        PencilFacts facts;
         std::optional<DensePencil<Wide<T>>> pencil;
         comm.agree([&] {
             if (is_root()) {
                 ScaledMatrix<Wide<T>> left = scaled(std::move(a));
                 ScaledMatrix<Wide<T>> right = scaled(std::move(b));
-                facts = {static_cast<double>(left.exponent), static_cast<double>(right.exponent),
-                         left.column_norm, right.column_norm};
+                facts.exponent_a = left.exponent;
+                facts.exponent_b = right.exponent;
+                facts.norm_a = left.column_norm;
+                facts.norm_b = right.column_norm;
                 pencil.emplace(this->ctx(), std::move(left.entries), std::move(right.entries));
-                indefinite = pencil->solve(constraints)         ? 0
-                             : pencil->has_common_null_vector() ? 2
-                                                                : 1;
+                facts.kind = pencil->solve(constraints, attainable_tolerance<T>(0));
+                facts.infinite = pencil->infinite();
+                facts.values = pencil->values().size();
+                values_ = pencil->values();
             }
         });
-        indefinite = comm.max(indefinite);
-        if (indefinite > 1) {
-            throw_indefinite(IndefiniteError::Operand::mass,
-                             std::string("dense: A v and B v vanish to rounding for some v: ") +
-                                 singular_pencil);
-        }
-        if (indefinite > 0) {
-            throw_indefinite(IndefiniteError::Operand::mass,
-                             "dense: B is not positive definite to rounding: its Cholesky "
-                             "factorisation fails; shift-invert takes a singular B");
-        }
-        if (is_root()) {
-            values_ = pencil->values();
-        }
-        comm.broadcast(values_.data(), free * sizeof(double), 0);
-        comm.broadcast(facts.data(), sizeof(facts), 0);
+        comm.broadcast(&facts, sizeof(facts), 0);
+        require_finite_values(facts);
+        values_.resize(facts.values);
+        comm.broadcast(values_.data(), values_.size() * sizeof(double), 0);
         take_facts(facts);
         choice_ = select_pairs(values_, this->options(), which_, size_of_values(),
                                attainable_tolerance<real_t<T>>(0));
         send_vectors(pencil ? &*pencil : nullptr);
     }
 
-    void take_facts(const std::array<double, 4>& facts) {
-        exponent_a_ = static_cast<int>(facts[0]);
-        exponent_b_ = static_cast<int>(facts[1]);
-        norm_b_ = facts[3];
-        norm_ = facts[2];
+    /// Throws IndefiniteError, on all ranks, if the wanted eigenvalues are not all finite.
+    void require_finite_values(const PencilFacts& facts) {
+        const auto refuse = [](const std::string& text) {
+            throw_indefinite(IndefiniteError::Operand::mass, "dense: " + text);
+        };
+        switch (facts.kind) {
+            case PencilKind::regular:
+                break;
+            case PencilKind::indefinite:
+                refuse(
+                    "B is not positive semidefinite to rounding: it is zero or has a negative "
+                    "eigenvalue");
+                break;
+            case PencilKind::common_null_vector:
+                refuse(std::string("A v and B v vanish to rounding for some v: ") +
+                       singular_pencil);
+                break;
+            case PencilKind::degenerate:
+                refuse(
+                    "v^H A v and B v vanish to rounding for some v; shift-invert takes such a "
+                    "pencil");
+                break;
+        }
+        const auto [negative, positive] = facts.infinite;
+        if (negative + positive == 0) {
+            return;
+        }
+        const std::string infinite = std::to_string(negative + positive) + " of " +
+                                     std::to_string(n_) +
+                                     " eigenvalues are infinite, because B is singular to rounding";
+        const bool is_end = !this->options().window;
+        const bool low = which_ == Which::smallest || which_ == Which::both_ends;
+        const bool high = which_ == Which::largest || which_ == Which::both_ends;
+        const bool any = which_ == Which::largest_magnitude;
+        if (is_end && (((low || any) && negative > 0) || ((high || any) && positive > 0))) {
+            refuse(
+                infinite +
+                ", among them the wanted ones; request the other end, or those nearest a target");
+        }
+        if (is_end && static_cast<std::size_t>(this->options().k) > facts.values) {
+            refuse(infinite + "; request at most " + std::to_string(facts.values));
+        }
+        this->ctx().emit(NoticeEvent{"dense: " + infinite});
+    }
+
+    void take_facts(const PencilFacts& facts) {
+        exponent_a_ = facts.exponent_a;
+        exponent_b_ = facts.exponent_b;
+        norm_b_ = facts.norm_b;
+        norm_ = facts.norm_a;
         for (double& value : values_) {
             value = std::ldexp(value, exponent_a_ - exponent_b_);
             if (this->problem().b == nullptr) {

@@ -114,7 +114,8 @@ bool SpectrumSlicer<W>::factor_at(double sigma) {
     undecided_ = decided ? 0 : undecided_ + 1;
     if (undecided_ >= most_undecided && pencil_.has_b()) {
         return fail("no factorisation near " + std::to_string(undecided_) +
-                    " shifts in a row decides how many eigenvalues lie below");
+                    " shifts in a row decides how many eigenvalues lie below; if B is singular to "
+                    "rounding, those at this end may be infinite: request those nearest a target");
     }
     const double error = decided ? factor_.error : 0;
     resolution_ =
