@@ -122,7 +122,7 @@ void count_infinite(Context& ctx, SparseMatrix<T>& m, const RowFacts& facts,
 
 template <class T>
 EigenOptions solver_options(Context& ctx, const EigenProblem<T>& problem,
-                            const ModesOptions& options, std::int64_t infinite) {
+                            const ModesOptions& options) {
     EigenOptions solver = options.solver;
     const auto eigenvalue = [&](double frequency) {
         return (frequency / options.unit) * (frequency / options.unit);
@@ -136,7 +136,7 @@ EigenOptions solver_options(Context& ctx, const EigenProblem<T>& problem,
         solver.window = Window{low, high};
     }
     const std::int64_t rows = problem.a.row_map().global_rows();
-    if (solver.method == Method::automatic && (rows > most_dense_modes || infinite > 0) &&
+    if (solver.method == Method::automatic && rows > most_dense_modes &&
         can_factorise(ctx, problem)) {
         solver.method = Method::shift_invert;
     }
@@ -320,13 +320,15 @@ ModesResult<T> modes(Context& ctx, SparseMatrix<T>& k, SparseMatrix<T>& m,
                      std::to_string(result.infinite));
     }
     const Method method = options.solver.method;
-    if (result.infinite > 0 && method != Method::automatic && method != Method::shift_invert) {
+    if (result.infinite > 0 && method != Method::automatic && method != Method::dense &&
+        method != Method::shift_invert) {
         refuse_modes("M has a null space of dimension " + std::to_string(result.infinite) +
-                     ", which " + to_string(method) + " does not take; use shift-invert, or auto");
+                     ", which " + to_string(method) +
+                     " does not take; use shift-invert, dense or auto");
     }
     EigenProblem<T> problem{k};
     problem.b = &m;
-    const EigenOptions solver = solver_options(ctx, problem, options, result.infinite);
+    const EigenOptions solver = solver_options(ctx, problem, options);
     try {
         result.eigen = eigensolve(ctx, problem, solver);
     } catch (const IndefiniteError& error) {

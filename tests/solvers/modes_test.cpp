@@ -414,7 +414,7 @@ TEST_F(ModesTest, BadInputIsRefusedOnAllRanks) {
     options.solver.method = Method::lobpcg;
     EXPECT_EQ(message(k, bad, options),
               "modes: M has a null space of dimension 1, which lobpcg does not take; use "
-              "shift-invert, or auto");
+              "shift-invert, dense or auto");
     options.solver.method = Method::automatic;
     bad = m;
     bad(0, 1) = bad(1, 0) = 9;

@@ -296,9 +296,9 @@ class DenseSearch : public VerifiedSearch<T> {
         if (negative + positive == 0) {
             return;
         }
-        const std::string infinite = std::to_string(negative + positive) + " of " +
-                                     std::to_string(n_) +
-                                     " eigenvalues are infinite, because B is singular to rounding";
+        const std::string infinite =
+            "infinite eigenvalues: " + std::to_string(negative + positive) + " of " +
+            std::to_string(n_) + ", because B is singular to rounding";
         const bool is_end = !this->options().window;
         const bool low = which_ == Which::smallest || which_ == Which::both_ends;
         const bool high = which_ == Which::largest || which_ == Which::both_ends;
