@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Dense solves of A x = lambda B x: another solver, a B that is singular to rounding, common null
+// vectors, and rows in different units.
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <limits>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "solvers/eigen/eigensolver.hpp"
+#include "solvers/orth/indefinite_error.hpp"
+#include "tests/solvers/dense_eigen_checks.hpp"
+#include "tests/solvers/dense_rows.hpp"
+#include "tests/support/dense_oracle.hpp"
+#include "tests/support/problems.hpp"
+
+namespace quiver {
+namespace {
+
+using test::all_ends;
+using test::as_oracle;
+using test::dense;
+using test::stored;
+using test::wanted;
+using test::with_spectrum;
+template <class T>
+using Dense = test::DenseRows<T>;
+
+template <class T>
+class DensePencilTest : public test::DenseEigenChecks<T> {};
+using Scalars = ::testing::Types<float, double, std::complex<float>, std::complex<double>>;
+TYPED_TEST_SUITE(DensePencilTest, Scalars);
+
+TYPED_TEST(DensePencilTest, PencilsAgreeWithAnotherSolver) {
+    using T = TypeParam;
+    std::uniform_real_distribution<double> uniform(-1, 1);
+    for (const int n : {2, 37, 80}) {
+        std::vector<double> of_a;
+        std::vector<double> of_b;
+        for (int i = 0; i < n; ++i) {
+            of_a.push_back(uniform(this->random));
+            of_b.push_back(std::pow(10, uniform(this->random)));
+        }
+        const Dense<T> a = with_spectrum<T>(this->random, of_a);
+        const Dense<T> b = with_spectrum<T>(this->random, of_b);
+        const Eigen::VectorXd exact = test::oracle::eigenvalues(as_oracle(a), as_oracle(b));
+        const std::vector<double> spectrum(exact.begin(), exact.end());
+        SparseMatrix<T> left = stored(this->ctx, a);
+        SparseMatrix<T> right = stored(this->ctx, b);
+        EigenProblem<T> problem{left};
+        problem.b = &right;
+        for (const Which which : all_ends) {
+            EigenOptions options = dense(which, (n + 1) / 2);
+            options.target = 0.3;
+            const auto result = eigensolve(this->ctx, problem, options);
+            // Eigenvalues are of size up to 10; their errors may be 100, the condition of B, times
+            // the rounding.
+            this->expect(result, wanted(spectrum, options), 100);
+            for (const double residual : result.residuals) {
+                EXPECT_LE(residual, this->rounding(result) * 110);
+            }
+            const BlockView<const T> x = result.vectors.view();
+            BlockVector<T> bx(this->ctx, left.row_map(), x.cols);
+            right.apply(this->ctx, x, bx.view());
+            SmallMatrix<T> gram(x.cols, x.cols);
+            tsmttsm(this->ctx, T(1), x, std::as_const(bx).view(), T(0), gram);
+            for (int i = 0; i < x.cols; ++i) {
+                for (int j = 0; j < x.cols; ++j) {
+                    EXPECT_LE(std::abs(gram(i, j) - T(i == j ? 1 : 0)),
+                              100 * this->rounding(result));
+                }
+            }
+        }
+        EigenOptions window = dense(Which::smallest, 1);
+        window.window = Window{-0.5, 0.5};
+        this->expect(eigensolve(this->ctx, problem, window), wanted(spectrum, window), 100);
+    }
+}
+
+/// B has a Cholesky factor, but a vector whose length in B is rounding: its eigenvalue, at the
+/// upper end, is arbitrary. The other end is right.
+TYPED_TEST(DensePencilTest, AMassThatIsSingularToRounding) {
+    using T = TypeParam;
+    constexpr int n = 30;
+    Dense<double> a(n, std::vector<double>(n));
+    Dense<double> b(n, std::vector<double>(n));
+    for (std::size_t i = 0; i < n; ++i) {
+        a[i][i] = 2 + static_cast<double>(i);
+        b[i][i] = 1;
+    }
+    b[n - 1][n - 2] = b[n - 2][n - 1] = 1;  // the last two rows of B are equal to rounding
+    b[n - 1][n - 1] = 1 + std::numeric_limits<double>::epsilon();
+    const auto as_scalars = [](const Dense<double>& matrix) {
+        Dense<T> result(n, std::vector<T>(n));
+        for (std::size_t i = 0; i < n; ++i) {
+            for (std::size_t j = 0; j < n; ++j) {
+                result[i][j] = T(static_cast<real_t<T>>(matrix[i][j]));
+            }
+        }
+        return result;
+    };
+    SparseMatrix<T> left = stored(this->ctx, as_scalars(a));
+    SparseMatrix<T> right = stored(this->ctx, as_scalars(b));
+    EXPECT_THROW(eigensolve(this->ctx, EigenProblem<T>{left, &right}, dense(Which::largest, 3)),
+                 IndefiniteError);
+}
+
+/// W^H diag(values) W.
+template <class T>
+Dense<T> congruent(const Dense<std::complex<double>>& w, const std::vector<double>& values) {
+    const std::size_t n = w.size();
+    Dense<T> result(n, std::vector<T>(n));
+    for (std::size_t i = 0; i < n; ++i) {
+        for (std::size_t j = 0; j <= i; ++j) {
+            std::complex<double> sum = 0;
+            for (std::size_t l = 0; l < n; ++l) {
+                sum += std::conj(w[l][i]) * values[l] * w[l][j];
+            }
+            if constexpr (is_complex_v<T>) {
+                result[i][j] = i == j ? T(static_cast<real_t<T>>(sum.real())) : T(sum);
+            } else {
+                result[i][j] = static_cast<T>(sum.real());
+            }
+            result[j][i] = conjugate(result[i][j]);
+        }
+    }
+    return result;
+}
+
+/// A = W^H diag(lambda, s) W and B = W^H diag(1, 0) W have the finite eigenvalues lambda and, for
+/// each s, an infinite one. Rounding gives B null vectors with slightly positive or negative
+/// eigenvalues. With units, the unknowns differ in size by up to 2^12.
+TYPED_TEST(DensePencilTest, FiniteEigenvaluesOfASemidefiniteMass) {
+    using T = TypeParam;
+    std::normal_distribution<double> normal;
+    std::uniform_real_distribution<double> uniform(-1, 1);
+    for (const auto& [n, infinite] : {std::pair{2, 1}, {9, 1}, {23, 11}, {60, 4}, {60, 50}}) {
+        for (const double sign : {1.0, -1.0}) {
+            SCOPED_TRACE(std::to_string(n) + " rows, " + std::to_string(infinite) + " infinite");
+            Dense<std::complex<double>> w(
+                static_cast<std::size_t>(n),
+                std::vector<std::complex<double>>(static_cast<std::size_t>(n)));
+            const bool units = sign > 0;
+            for (std::size_t i = 0; i < w.size(); ++i) {
+                for (std::size_t j = 0; j < w.size(); ++j) {
+                    const double size = 0.3 / std::sqrt(n);
+                    w[i][j] = {size * normal(this->random) + (i == j ? 1 : 0),
+                               is_complex_v<T> ? size * normal(this->random) : 0};
+                    w[i][j] *= units ? std::ldexp(1.0, -static_cast<int>(j % 5) * 3) : 1.0;
+                }
+            }
+            std::vector<double> of_a;
+            std::vector<double> of_b(w.size(), 0);
+            for (int i = 0; i < n; ++i) {
+                of_a.push_back(i < n - infinite ? uniform(this->random)
+                                                : sign * (1.5 + uniform(this->random)));
+                of_b[static_cast<std::size_t>(i)] = i < n - infinite ? 1 : 0;
+            }
+            std::vector<double> spectrum(of_a.begin(), of_a.end() - infinite);
+            std::sort(spectrum.begin(), spectrum.end());
+            SparseMatrix<T> a = stored(this->ctx, congruent<T>(w, of_a));
+            SparseMatrix<T> b = stored(this->ctx, congruent<T>(w, of_b));
+            const EigenProblem<T> problem{a, &b};
+            const int k = (n - infinite + 1) / 2;
+            for (const Which which : all_ends) {
+                const bool is_finite = which == Which::target ||
+                                       which == Which::smallest_magnitude ||
+                                       which == (sign > 0 ? Which::smallest : Which::largest);
+                EigenOptions options = dense(which, k);
+                options.target = 0.1;
+                if (!is_finite) {
+                    // The entries of s and c are numbers that may make B positive definite.
+                    if (sizeof(real_t<T>) < sizeof(double)) {
+                        continue;
+                    }
+                    EXPECT_THROW(eigensolve(this->ctx, problem, options), IndefiniteError);
+                    continue;
+                }
+                const auto result = eigensolve(this->ctx, problem, options);
+                // The condition of W is about 10.
+                this->expect(result, wanted(spectrum, options), 100);
+                for (const double residual : result.residuals) {
+                    EXPECT_LE(residual, 100 * this->rounding(result));
+                }
+            }
+            EigenOptions window = dense(Which::smallest, 1);
+            window.window = Window{-2, 2};
+            const auto all = eigensolve(this->ctx, problem, window);
+            this->expect(all, spectrum, 100);
+            if (sizeof(real_t<T>) == sizeof(double)) {
+                EXPECT_THROW(eigensolve(this->ctx, problem, dense(Which::target, n)),
+                             IndefiniteError);
+            }
+            if (n - infinite > 4) {  // the first eigenvectors as constraints leave the others
+                EigenProblem<T> rest{a, &b};
+                rest.constraints = all.vectors.columns(0, 2);
+                this->expect(eigensolve(this->ctx, rest, window),
+                             {spectrum.begin() + 2, spectrum.end()}, 100);
+            }
+        }
+    }
+}
+
+/// Laplace matrices of two graphs have the constant vector as a common null vector; with A + I in
+/// the place of A it is a null vector of B alone. Neither depends on the units of the unknowns.
+TYPED_TEST(DensePencilTest, ACommonNullVector) {
+    using T = TypeParam;
+    constexpr int n = 60;
+    const auto laplace = [&](int step, double shift, bool with_units) {
+        Dense<T> a(n, std::vector<T>(n));
+        for (int i = 0; i < n; ++i) {
+            const int next = (i + step) % n;
+            const auto weight = T(static_cast<real_t<T>>(next == 0 ? 0 : 1 + i % 5));  // no ring
+            const auto from = static_cast<std::size_t>(i);
+            const auto to = static_cast<std::size_t>(next);
+            a[from][from] += weight;
+            a[to][to] += weight;
+            a[from][to] -= weight;
+            a[to][from] -= weight;
+        }
+        for (std::size_t i = 0; i < n; ++i) {
+            a[i][i] += T(static_cast<real_t<T>>(shift));
+            for (std::size_t j = 0; j < n; ++j) {
+                const int exponent = with_units ? static_cast<int>(i % 9 + j % 9) : 0;
+                a[i][j] *= std::ldexp(real_t<T>(1), -2 * exponent);
+            }
+        }
+        return stored(this->ctx, a);
+    };
+    for (const bool units : {false, true}) {
+        SparseMatrix<T> b = laplace(7, 0, units);
+        for (const double shift : {0.0, 1.0}) {
+            SparseMatrix<T> a = laplace(1, shift, units);
+            try {
+                eigensolve(this->ctx, EigenProblem<T>{a, &b}, dense(Which::largest, 3));
+                ADD_FAILURE() << "no error";
+            } catch (const IndefiniteError& error) {
+                const std::string text = error.what();
+                const bool names_it = text.find("common null vector") != std::string::npos;
+                EXPECT_EQ(names_it, shift == 0) << text;
+            }
+        }
+    }
+}
+
+/// A pencil whose rows have very different units is regular, however small its rows are.
+TYPED_TEST(DensePencilTest, GradedRowsOfAPencil) {
+    using T = TypeParam;
+    std::vector<double> of_a(30);
+    std::vector<double> of_b(30);
+    std::vector<double> exact(30);
+    for (std::size_t i = 0; i < of_a.size(); ++i) {
+        exact[i] = 2 + static_cast<double>(i);
+        of_b[i] = std::ldexp(1.0, -4 * static_cast<int>(i));  // down to 2^-116
+        of_a[i] = exact[i] * of_b[i];
+    }
+    SparseMatrix<T> a = test::diagonal<T>(this->ctx, of_a);
+    SparseMatrix<T> b = test::diagonal<T>(this->ctx, of_b);
+    for (const Which which : {Which::smallest, Which::largest}) {
+        const auto result = eigensolve(this->ctx, EigenProblem<T>{a, &b}, dense(which, 30));
+        ASSERT_EQ(result.eigenvalues.size(), exact.size());
+        for (std::size_t j = 0; j < exact.size(); ++j) {
+            EXPECT_NEAR(result.eigenvalues[j], exact[j], 1e-12 * exact[j]);
+        }
+    }
+}
+
+}  // namespace
+}  // namespace quiver
