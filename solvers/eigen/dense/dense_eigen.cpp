@@ -384,6 +384,12 @@ class DenseSearch : public VerifiedSearch<T> {
     }
 
     bool found() override { return solved_; }
+    std::string doubt() const override {
+        return this->problem().b == nullptr
+                   ? VerifiedSearch<T>::doubt()
+                   : "the reduction by an ill-conditioned B loses digits; use shift-invert, or a "
+                     "larger tolerance";
+    }
     void extend() override {}
     int give_up() override { return 0; }
 
