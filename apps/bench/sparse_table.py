@@ -47,7 +47,8 @@ def measure(arguments, matrix, scalar, widths):
         os.remove(file)
     command = [arguments.quiver, "bench", "kernels", "spmmv", "--device", arguments.device, "--matrix", matrix,
                "--scalar", scalar, "--widths", ",".join(map(str, widths)), "--rivals", arguments.rivals,
-               "--repeat", str(arguments.repeat), "--budget", str(arguments.budget), "--json", file]
+               "--repeat", str(arguments.repeat), "--budget", str(arguments.budget),
+               "--cache-bytes", str(arguments.cache_bytes), "--json", file]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode > 1:
         raise RuntimeError(f"{' '.join(command)}: status {done.returncode}\n{done.stdout}{done.stderr}")
@@ -89,6 +90,7 @@ def main():
     parser.add_argument("--scale", type=float, default=1, help="factor on the numbers of rows")
     parser.add_argument("--repeat", type=int, default=10, help="samples of each case")
     parser.add_argument("--budget", type=int, default=60, help="seconds for each matrix and scalar")
+    parser.add_argument("--cache-bytes", type=float, default=0, help="as for quiver bench kernels")
     parser.add_argument("--json", required=True, help="file for all results; completed if it exists")
     arguments = parser.parse_args()
     stored = {}
