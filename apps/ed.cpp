@@ -165,7 +165,7 @@ std::string to_table(const EdCommand& command, const EdReport& report) {
                         1e-6 * static_cast<double>(report.size.table_bytes),
                         plural(report.size.halo_rows, "row"));
     text += where_lines(report.run.where);
-    if (command.eigen.k > 0) {
+    if (command.eigen.k > 0 || report.interrupted) {
         text += fmt::format("method      {}, {} of one column\n", report.method,
                             plural(report.applications, "product"));
         text += fmt::format("energies    {}{}\n",
@@ -292,7 +292,8 @@ bool solve_model(const Comm& comm, const EdCommand& command, EdReport& report,
     report.run = run.facts();
     run.report(to_table(command, report), command.json, [&] { return to_json(command, report); });
     run.finish();
-    const bool interrupted = (report.density && report.density->interrupted) ||
+    const bool interrupted = report.interrupted ||
+                             (report.density && report.density->interrupted) ||
                              (report.probe && report.probe->interrupted);
     return (command.eigen.k == 0 || report.converged) && !interrupted;
 }
