@@ -17,19 +17,18 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "apps/command_line.hpp"
+#include "apps/eigs.hpp"
 #include "apps/execution.hpp"
-#include "apps/interrupt.hpp"
 #include "apps/number_option.hpp"
-#include "apps/progress.hpp"
+#include "apps/outputs.hpp"
 #include "apps/report.hpp"
 #include "apps/report_parts.hpp"
 #include "apps/run.hpp"
 #include "apps/subcommands.hpp"
-#include "blockvec/config.hpp"
 #include "blockvec/context.hpp"
 #include "blockvec/error.hpp"
 #include "kernels/hamiltonian/terms.hpp"
-#include "kernels/output_file.hpp"
 #include "solvers/eigen/exact_diagonalisation.hpp"
 
 namespace quiver::apps {
@@ -45,8 +44,7 @@ struct EdCommand {
     std::string method = "auto";
     std::string scalar = "auto";
     std::string device = "auto";
-    std::string json;
-    bool json_given = false;
+    Output json;
     bool density_wanted = false;
     bool prints_terms = false;
     EigenOptions eigen;
@@ -77,18 +75,11 @@ struct EdReport {
     std::optional<SpectralDensity> density;
     std::optional<SpectralDensity> probe;
     std::vector<KernelRecord> kernels;
-    double seconds = 0;
-    EigsReport::Where where;
+    RunFacts run;
 };
 
 void check_command(const EdCommand& command) {
-    if (command.json_given) {
-        check_writable(command.json);
-        if (!command.input.starts_with(model_prefix) && command.input != "-" &&
-            same_output(command.json, command.input)) {
-            throw InputError("--json " + command.json + " names the file of the Hamiltonian");
-        }
-    }
+    check_outputs({&command.json}, {{command.input, "the file of the Hamiltonian"}});
     if (command.eigen.k < 0) {
         throw InputError(
             fmt::format("-k {}: the number of energies is not negative", command.eigen.k));
@@ -166,7 +157,6 @@ std::string density_line(const char* name, const SpectralDensity& density) {
 }
 
 std::string to_table(const EdCommand& command, const EdReport& report) {
-    const EigsReport::Where& where = report.where;
     std::string text = fmt::format("model       {}: {} {}\n", command.input, report.model.sites,
                                    to_string(report.model.particles));
     text += fmt::format("sector      {}: {}, {}\n", sector_text(report.model),
@@ -174,11 +164,8 @@ std::string to_table(const EdCommand& command, const EdReport& report) {
     text += fmt::format("tables      {:.4g} MB on a rank, {} from other ranks in a product\n",
                         1e-6 * static_cast<double>(report.size.table_bytes),
                         plural(report.size.halo_rows, "row"));
-    text += fmt::format("device      {}{}{}\n", where.device, where.device_name.empty() ? "" : " ",
-                        where.device_name);
-    text += fmt::format("processes   {} of {}\n", plural(where.ranks, "rank"),
-                        plural(where.threads, "thread"));
-    if (command.eigen.k > 0) {
+    text += where_lines(report.run.where);
+    if (command.eigen.k > 0 || report.interrupted) {
         text += fmt::format("method      {}, {} of one column\n", report.method,
                             plural(report.applications, "product"));
         text += fmt::format("energies    {}{}\n",
@@ -206,7 +193,7 @@ std::string to_table(const EdCommand& command, const EdReport& report) {
                                 fmt::format("{}{}", report.levels[i].degeneracy, cut ? "+" : ""));
         }
     }
-    return text + fmt::format("\nseconds     {:.3f}\n", report.seconds);
+    return text + "\n" + seconds_line(report.run);
 }
 
 nlohmann::ordered_json json_density(const std::optional<SpectralDensity>& density) {
@@ -233,11 +220,7 @@ std::string to_json(const EdCommand& command, const EdReport& report) {
     const auto optional = [](const std::optional<int>& value) {
         return value ? ordered_json(*value) : ordered_json(nullptr);
     };
-    const ordered_json json = {{"schema", report_schema},
-                               {"command", "ed"},
-                               {"version", config::version},
-                               {"date", utc_now()},
-                               {"input", command.input},
+    const ordered_json json = {{"input", command.input},
                                {"particles", to_string(report.model.particles)},
                                {"sites", report.model.sites},
                                {"sector",
@@ -267,14 +250,8 @@ std::string to_json(const EdCommand& command, const EdReport& report) {
                                {"gap", json_number(report.gap)},
                                {"density", json_density(report.density)},
                                {"probe", json_density(report.probe)},
-                               {"kernels", json_kernels(report.kernels)},
-                               {"seconds", report.seconds},
-                               {"ranks", report.where.ranks},
-                               {"threads", report.where.threads},
-                               {"device", report.where.device},
-                               {"device_name", report.where.device_name},
-                               {"device_note", report.where.note}};
-    return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+                               {"kernels", json_kernels(report.kernels)}};
+    return json_report("ed", json, report.run);
 }
 
 template <class T>
@@ -298,33 +275,25 @@ void take_result(ExactResult<T> result, EdReport& report) {
 template <class T>
 bool solve_model(const Comm& comm, const EdCommand& command, EdReport& report,
                  const Execution& execution) {
-    Progress progress(comm, false);
-    std::optional<Context> made;
-    comm.agree([&] { made.emplace(comm, execution.device); });
-    Context& ctx = *made;
-    ctx.set_event_sink([&](const Event& event) { progress.show(event); });
-    ctx.ledger().set_timing(command.json_given);
-    Stopwatch watch;
+    SolverRun run(comm, execution);
+    Context& ctx = run.ctx();
+    ctx.ledger().set_timing(command.json.given);
     ExactOptions options{command.eigen, {}};
-    const Interrupt interrupt;
-    options.eigen.keep_going = [&](const IterationEvent&) { return !interrupt.requested(); };
+    options.eigen.keep_going = run.keep_going();
     if (command.density_wanted) {
         options.density = command.density;
         options.density->seed = command.eigen.seed;
         options.density->keep_going = options.eigen.keep_going;
     }
     take_result(exact_diagonalisation<T>(ctx, report.model, options), report);
-    ctx.synchronize();
-    progress.clear();
+    run.end_phase("");
     report.scalar = dtype_v<T>;
     report.kernels = ctx.ledger().records();
-    report.seconds = watch.lap();
-    report.where = where_it_ran(ctx, execution);
-    print(comm, to_table(command, report), table_stream({command.json}));
-    if (command.json_given) {
-        write_on_rank_0(comm, command.json, [&] { return to_json(command, report); });
-    }
-    const bool interrupted = (report.density && report.density->interrupted) ||
+    report.run = run.facts();
+    run.report(to_table(command, report), command.json, [&] { return to_json(command, report); });
+    run.finish();
+    const bool interrupted = report.interrupted ||
+                             (report.density && report.density->interrupted) ||
                              (report.probe && report.probe->interrupted);
     return (command.eigen.k == 0 || report.converged) && !interrupted;
 }
@@ -384,9 +353,8 @@ Exit status: 0 converged; 1 not converged; 2 bad usage or input; 3 a failure whi
 
 void add_solver_options(CLI::App& ed, EdCommand& command) {
     add_number(ed, "-k", command.eigen.k, "Number of lowest energies; 0: none");
-    ed.add_option("--method", command.method, "Algorithm; auto chooses")
-        ->check(CLI::IsMember({"auto", "lanczos", "chebyshev", "lobpcg", "jd", "dense"}))
-        ->capture_default_str();
+    add_word(ed, "--method", command.method, "Algorithm; auto chooses",
+             {"auto", "lanczos", "chebyshev", "lobpcg", "jd", "dense"});
     add_number(ed, "--tol", command.eigen.tol, "Residual norms at most TOL times the norm of H");
     add_number(ed, "--block", command.eigen.block, "Columns of a product; 0: chosen");
     add_number(ed, "--max-iterations", command.eigen.max_iterations,
@@ -398,16 +366,6 @@ void add_solver_options(CLI::App& ed, EdCommand& command) {
     add_number(ed, "--columns", command.density.columns,
                "Random vectors of the density of states; 0: the exact trace");
     add_number(ed, "--points", command.density.points, "Energies at which densities are given");
-}
-
-Method method_of(const std::string& name) {
-    for (const Method method : {Method::lanczos, Method::chebyshev, Method::lobpcg,
-                                Method::jacobi_davidson, Method::dense}) {
-        if (name == to_string(method)) {
-            return method;
-        }
-    }
-    return Method::automatic;
 }
 
 }  // namespace
@@ -426,21 +384,13 @@ void add_ed(CLI::App& app, Action& chosen) {
         ->allow_extra_args(false);
     add_solver_options(*ed, *command);
     ed->add_flag("--print-terms", command->prints_terms, "Print the text of the Hamiltonian only");
-    ed->add_option("--device", command->device, "Where to run; auto chooses a GPU if there is one")
-        ->check(CLI::IsMember({"auto", "host", "cuda"}))
-        ->capture_default_str();
-    ed->add_option("--scalar", command->scalar,
-                   "s, d, c or z; auto: double, or double complex if the matrix is complex")
-        ->check(CLI::IsMember({"auto", "s", "d", "c", "z"}))
-        ->capture_default_str();
-    const CLI::Option* json = ed->add_option("--json", command->json, json_option);
-    ed->callback([=, &chosen] {
-        command->json_given = json->count() > 0;
-        command->eigen.method = method_of(command->method);
-        chosen = [command](const Comm& comm) {
-            return run_ed(comm, *command) ? success : not_converged;
-        };
-    });
+    add_device(*ed, command->device);
+    add_word(*ed, "--scalar", command->scalar,
+             "s, d, c or z; auto: double, or double complex if the matrix is complex",
+             {"auto", "s", "d", "c", "z"});
+    add_json(*ed, command->json);
+    set_action(*ed, chosen, command, run_ed,
+               [command] { command->eigen.method = method_named(command->method); });
 }
 
 }  // namespace quiver::apps

@@ -12,10 +12,8 @@
 #include "apps/checkpoint/reordered_checkpoint.hpp"
 #include "apps/execution.hpp"
 #include "apps/inertia_check.hpp"
-#include "apps/interrupt.hpp"
 #include "apps/known_eigenvalues.hpp"
 #include "apps/problem.hpp"
-#include "apps/progress.hpp"
 #include "apps/rank_weights.hpp"
 #include "apps/report.hpp"
 #include "apps/run.hpp"
@@ -85,7 +83,7 @@ void verify_by_inertia(const Comm& comm, const EigsOptions& options, const Task&
                        EigsReport& report);
 void take_counts(Context& ctx, EigsReport& report);
 template <class T>
-void deliver(Context& ctx, const EigsOptions& options, const EigsReport& report,
+void deliver(SolverRun& run, const EigsOptions& options, const EigsReport& report,
              const Reordering& reordering, const EigenResult<T>& result);
 
 // Parts of these steps.
@@ -111,38 +109,36 @@ namespace {
 
 template <class T>
 bool solve_and_report(const Comm& comm, EigsOptions& options, const Task& task) {
+    SolverRun run(comm, task.execution, options.verbose);
+    Context& ctx = run.ctx();
     EigsReport report;
-    Stopwatch watch;
     Rows<T> rows = load_rows<T>(comm, options, task);
     report.matrix = {task.matrix.spec, rows.matrix.map.global_rows(), 0, dtype_v<T>,
                      rows.matrix.symmetry};
-    report.seconds.read = watch.lap();
+    run.end_phase("read");
     fit_to(task.execution, options.rows.options);
     const Reordering reordering = distribute(comm, options, rows);
 
-    std::optional<Context> ctx;
-    comm.agree([&] { ctx.emplace(comm, task.execution.device); });
-    Progress progress(comm, options.verbose);
-    ctx->set_event_sink([&](const Event& event) { progress.show(event); });
     // Timing each kernel takes a noticeable part of a short solve.
-    ctx->ledger().set_timing(options.verbose || options.profile || options.json_given);
-    Operators<T> operators(*ctx, options, rows);
+    ctx.ledger().set_timing(options.verbose || options.profile || options.json.given);
+    Operators<T> operators(ctx, options, rows);
     report.matrix.nonzeros = operators.matrix.global_nonzeros();
-    report.seconds.setup = watch.lap();
+    run.end_phase("setup");
 
-    require_usable_norm(*ctx, options, operators, rows.refusal);
+    require_usable_norm(ctx, options, operators, rows.refusal);
+    options.solver.keep_going = run.keep_going();
     const EigenResult<T> result =
-        run_solver(*ctx, options, operators, reordering, std::move(rows.identity), report);
-    report.seconds.solve = watch.lap();
-    progress.clear();
+        run_solver(ctx, options, operators, reordering, std::move(rows.identity), report);
+    run.end_phase("solve");
+    run.restore_signals();
 
-    report.where = where_it_ran(*ctx, task.execution);
-    report.where.distribution = reordering.facts();
+    report.run = run.facts();
+    report.run.where.distribution = reordering.facts();
     describe_task(options, task, report);
     take_result(options, result, report);
     verify_by_inertia<T>(comm, options, task, report);
-    take_counts(*ctx, report);
-    deliver(*ctx, options, report, reordering, result);
+    take_counts(ctx, report);
+    deliver(run, options, report, reordering, result);
     return report.converged;
 }
 
@@ -249,15 +245,11 @@ EigenResult<T> run_solver(Context& ctx, EigsOptions& options, Operators<T>& oper
         pencil.checkpoint =
             reordering.moves_rows() ? static_cast<Checkpoint<T>*>(&*checkpoint) : &*folder;
     }
-    // While `interrupt` exists, a signal stops only the solver, so that results are still reported.
-    const Interrupt interrupt;
-    options.solver.keep_going = [&](const IterationEvent&) { return !interrupt.requested(); };
     EigenResult<T> result = solve_pencil(ctx, pencil, options);
     if (std::optional<ProtectedMatrix<T>>& guarded = operators.guarded) {
         report.abft = {to_string(options.faults.checks.mode), guarded->counts().summed(ctx.comm()),
                        options.faults.inject_given};
     }
-    ctx.synchronize();
     return result;
 }
 
@@ -285,7 +277,6 @@ Operators<T>::Operators(Context& ctx, const EigsOptions& options, Rows<T>& rows)
         mass.emplace(ctx, std::move(*rows.mass));
     }
     preconditioner = make_preconditioner(ctx, matrix, options.precond, mass ? &*mass : nullptr);
-    ctx.synchronize();
 }
 
 template <class T>
@@ -349,30 +340,22 @@ void take_counts(Context& ctx, EigsReport& report) {
 /// Prints the table and writes the requested files. After a failed write the others are still
 /// written; then the first error is thrown on all ranks.
 template <class T>
-void deliver(Context& ctx, const EigsOptions& options, const EigsReport& report,
+void deliver(SolverRun& run, const EigsOptions& options, const EigsReport& report,
              const Reordering& reordering, const EigenResult<T>& result) {
-    const Comm& comm = ctx.comm();
-    Attempts attempts;
-    attempts.add(
-        [&] { print(comm, to_table(report, options.verbose), table_stream({options.json})); });
-    if (options.json_given) {
-        attempts.add([&] { write_on_rank_0(comm, options.json, [&] { return to_json(report); }); });
-    }
-    if (options.vectors_given) {
-        attempts.add([&] {
-            BlockVector<T> moved;
-            if (reordering.moves_rows()) {
-                moved = reordering.to_user<T>(ctx, result.vectors.view());
-            }
-            write_block_vector(
-                ctx, options.vectors, reordering.moves_rows() ? moved : result.vectors,
-                {.numbers = {{"eigenvalues", result.eigenvalues}, {"residuals", result.residuals}},
-                 .texts = {{"matrix", report.matrix.spec},
-                           {"which", options.which},
-                           {"quiver_version", config::version}}});
-        });
-    }
-    attempts.finish();
+    run.report(to_table(report, options.verbose), options.json, [&] { return to_json(report); });
+    run.write(options.vectors, [&] {
+        BlockVector<T> moved;
+        if (reordering.moves_rows()) {
+            moved = reordering.to_user<T>(run.ctx(), result.vectors.view());
+        }
+        write_block_vector(
+            run.ctx(), options.vectors.path, reordering.moves_rows() ? moved : result.vectors,
+            {.numbers = {{"eigenvalues", result.eigenvalues}, {"residuals", result.residuals}},
+             .texts = {{"matrix", report.matrix.spec},
+                       {"which", options.which},
+                       {"quiver_version", config::version}}});
+    });
+    run.finish();
 }
 
 /// Calls eigensolve(). If B or the preconditioner is not positive definite, the error names the

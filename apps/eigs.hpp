@@ -6,6 +6,7 @@
 
 #include "apps/checkpoint/checkpoint_folder.hpp"
 #include "apps/fault_options.hpp"
+#include "apps/outputs.hpp"
 #include "apps/row_distribution.hpp"
 #include "blockvec/comm.hpp"
 #include "solvers/abft/protected_matrix.hpp"
@@ -26,23 +27,23 @@ struct EigsOptions {
     std::string device = "auto";
     RowDistribution rows;
     std::string scalar = "auto";
-    std::string json;
-    std::string vectors;
+    Output json;
+    Output vectors;
     bool verbose = false;
     bool profile = false;
-    /// Which of these options were given. A file option that is given with an empty name is an
-    /// error.
+    /// Which of these options were given.
     bool k_given = false;
     bool which_given = false;
     bool window_given = false;
     bool mass_given = false;
-    bool json_given = false;
-    bool vectors_given = false;
     EigenOptions solver;
     PreconditionerOptions precond;
     CheckpointOptions checkpoint;
     FaultOptions faults;
 };
+
+/// The method of the name that --method accepts; automatic for any other text.
+Method method_named(const std::string& name);
 
 /// LOW:HIGH. Throws InputError that names the option.
 Window parse_window(const std::string& option, const std::string& text);

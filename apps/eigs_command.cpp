@@ -9,6 +9,7 @@
 #include <CLI/Formatter.hpp>
 #include <fmt/format.h>
 
+#include "apps/command_line.hpp"
 #include "apps/eigs.hpp"
 #include "apps/matrices/generators.hpp"
 #include "apps/number_option.hpp"
@@ -59,17 +60,12 @@ void add_eigs(CLI::App& app, Action& chosen) {
     add_outputs(*eigs, *options);
     add_fault_options(*eigs, options->faults,
                       "Detect silent faults in products, and with lanczos in the basis");
-    eigs->callback([=, &chosen] {
+    set_action(*eigs, chosen, options, run_eigs, [=] {
         const auto is_given = [&](const char* name) { return eigs->count(name) > 0; };
         options->k_given = is_given("-k");
         options->which_given = is_given("--which");
         options->window_given = is_given("--window");
         options->mass_given = is_given("--mass");
-        options->json_given = is_given("--json");
-        options->vectors_given = is_given("--vectors");
-        chosen = [options](const Comm& comm) {
-            return run_eigs(comm, *options) ? success : not_converged;
-        };
     });
 }
 
@@ -154,8 +150,9 @@ void add_solver(CLI::App& eigs, EigsOptions& options) {
 }
 
 void add_outputs(CLI::App& eigs, EigsOptions& options) {
-    eigs.add_option("--json", options.json, json_option);
-    eigs.add_option("--vectors", options.vectors, "Also write the eigenvectors to this HDF5 file");
+    add_json(eigs, options.json);
+    add_output(eigs, "--vectors", options.vectors, "Also write the eigenvectors to this HDF5 file",
+               hdf5_format);
     CheckpointOptions& checkpoint = options.checkpoint;
     eigs.add_option("--checkpoint", checkpoint.write_to,
                     "Folder to save the solver's state in, to resume after a crash");

@@ -6,13 +6,9 @@
 #include <fmt/format.h>
 
 #include "apps/eigs.hpp"
-#include "apps/problem.hpp"
-#include "apps/report.hpp"
 #include "apps/standard_input.hpp"
 #include "blockvec/error.hpp"
 #include "blockvec/number_text.hpp"
-#include "kernels/hdf5_file.hpp"
-#include "kernels/output_file.hpp"
 
 namespace quiver::apps {
 namespace {
@@ -23,9 +19,18 @@ void settle_mixed(EigsOptions& options);
 void check_options(const EigsOptions& options);
 void take_preconditioner(EigsOptions& options);
 void take_distribution(EigsOptions& options);
-void check_outputs(const EigsOptions& options);
 
 }  // namespace
+
+Method method_named(const std::string& name) {
+    for (const Method method : {Method::lanczos, Method::chebyshev, Method::lobpcg, Method::filter,
+                                Method::jacobi_davidson, Method::dense, Method::shift_invert}) {
+        if (name == to_string(method)) {
+            return method;
+        }
+    }
+    return Method::automatic;
+}
 
 Window parse_window(const std::string& option, const std::string& text) {
     const std::size_t colon = text.find(':');
@@ -50,11 +55,8 @@ void resolve_options(EigsOptions& options, int rank) {
     take_distribution(options);
     check_checkpoint(options.checkpoint, rank);
     require_one_standard_input({options.matrix, options.mass});
-    if (options.vectors_given) {
-        require_hdf5();
-    }
     if (rank == 0) {
-        check_outputs(options);
+        check_outputs({&options.json, &options.vectors}, {{options.matrix}, {options.mass}});
     }
 }
 
@@ -97,12 +99,7 @@ void set_task(EigsOptions& options) {
             "--resume; solve for the smallest and for the largest instead",
             options.which));
     }
-    for (const Method method : {Method::lanczos, Method::chebyshev, Method::lobpcg, Method::filter,
-                                Method::jacobi_davidson, Method::dense, Method::shift_invert}) {
-        if (options.method == to_string(method)) {
-            options.solver.method = method;
-        }
-    }
+    options.solver.method = method_named(options.method);
     if (options.window_given) {
         if (options.k_given || options.which_given) {
             throw InputError("--window finds all eigenvalues in it; omit -k and --which");
@@ -228,23 +225,6 @@ void take_distribution(EigsOptions& options) {
     if (options.rows.options.partition == RowPartition::automatic &&
         (method == Method::dense || method == Method::shift_invert)) {
         options.rows.options.partition = RowPartition::rows;
-    }
-}
-
-/// Checks that the output files can be written, and that all output and input files differ.
-void check_outputs(const EigsOptions& options) {
-    if (options.json_given) {
-        check_writable(options.json);
-        require_not_the_matrix("--json", options.json, options.matrix);
-        require_not_the_matrix("--json", options.json, options.mass);
-    }
-    if (options.vectors_given) {
-        check_writable(options.vectors, "--vectors", "an HDF5 file");
-        require_not_the_matrix("--vectors", options.vectors, options.matrix);
-        require_not_the_matrix("--vectors", options.vectors, options.mass);
-        if (options.json_given && same_output(options.json, options.vectors)) {
-            throw InputError("--json and --vectors name the same file, " + options.json);
-        }
     }
 }
 

@@ -2,7 +2,6 @@
 // `quiver embed`: eigenvectors of the Laplacian of a graph as coordinates of its nodes.
 #include <algorithm>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,22 +12,21 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "apps/command_line.hpp"
+#include "apps/eigs.hpp"
 #include "apps/execution.hpp"
-#include "apps/interrupt.hpp"
 #include "apps/number_option.hpp"
+#include "apps/outputs.hpp"
 #include "apps/problem.hpp"
-#include "apps/progress.hpp"
 #include "apps/report.hpp"
 #include "apps/report_parts.hpp"
 #include "apps/run.hpp"
-#include "apps/standard_input.hpp"
 #include "apps/subcommands.hpp"
 #include "blockvec/config.hpp"
 #include "blockvec/context.hpp"
 #include "blockvec/error.hpp"
 #include "kernels/column_ops.hpp"
 #include "kernels/hdf5_file.hpp"
-#include "kernels/output_file.hpp"
 #include "solvers/graph/spectral_embedding.hpp"
 
 namespace quiver::apps {
@@ -39,13 +37,11 @@ struct EmbedCommand {
     std::string laplacian = "symmetric";
     std::string scale = "scikit-learn";
     std::string method = "auto";
-    std::string output;
     std::string device = "auto";
     std::string scalar = "d";
-    std::string json;
     bool keep_first = false;
-    bool output_given = false;
-    bool json_given = false;
+    Output output;
+    Output json;
     SpectralEmbeddingOptions solver;
 };
 
@@ -74,7 +70,6 @@ std::vector<double> sampled_rows(const Comm& comm, const RowMap& map, std::int64
 
 struct EmbedReport {
     EigsReport::Matrix matrix;
-    EigsReport::Where where;
     /// The fields of SpectralEmbedding, without vectors and labels.
     SpectralEmbedding<double> found;
     struct Sample {
@@ -83,14 +78,15 @@ struct EmbedReport {
         std::vector<double> values;
         std::vector<double> components;
     } sample;
-    double read = 0;
-    double work = 0;
-    double write = 0;
+    RunFacts run;
 
-    bool converged() const { return found.pairs.converged && !found.pairs.interrupted; }
+    bool verified() const { return found.pairs.multiplicity == Multiplicity::verified; }
+    bool converged() const {
+        return found.pairs.converged && verified() && !found.pairs.interrupted;
+    }
 };
 
-void check_command(EmbedCommand& command) {
+void resolve_embed(EmbedCommand& command, int rank) {
     for (const auto kind :
          {LaplacianKind::symmetric, LaplacianKind::random_walk, LaplacianKind::combinatorial}) {
         if (command.laplacian == to_string(kind)) {
@@ -100,40 +96,23 @@ void check_command(EmbedCommand& command) {
     command.solver.scale =
         command.scale == "pyg" ? EmbeddingScale::pyg : EmbeddingScale::scikit_learn;
     command.solver.drop_first = !command.keep_first;
-    for (const Method method : {Method::lanczos, Method::chebyshev, Method::lobpcg,
-                                Method::jacobi_davidson, Method::dense, Method::shift_invert}) {
-        if (command.method == to_string(method)) {
-            command.solver.solver.method = method;
-        }
-    }
-}
-
-void check_embed_outputs(const EmbedCommand& command) {
-    if (command.output_given) {
-        require_hdf5();
-        check_writable(command.output, "-o", "an HDF5 file");
-        require_not_the_matrix("-o", command.output, command.matrix);
-    }
-    if (command.json_given) {
-        check_writable(command.json);
-        require_not_the_matrix("--json", command.json, command.matrix);
-        if (command.output_given && same_output(command.json, command.output)) {
-            throw InputError("--json and -o name the same file, " + command.json);
-        }
+    command.solver.solver.method = method_named(command.method);
+    if (rank == 0) {
+        check_outputs({&command.json, &command.output}, {{command.matrix}});
     }
 }
 
 std::string state_of(const EmbedReport& report) {
     const EigenResult<double>& pairs = report.found.pairs;
-    return pairs.interrupted                              ? "INTERRUPTED"
-           : !pairs.converged                             ? "NOT CONVERGED"
-           : pairs.multiplicity == Multiplicity::verified ? "converged, verified"
-                                                          : "converged";
+    return pairs.interrupted   ? "INTERRUPTED"
+           : !pairs.converged  ? "NOT CONVERGED"
+           : report.verified() ? "converged, verified"
+                               : "converged, UNVERIFIED";
 }
 
 std::string to_table(const EmbedCommand& command, const EmbedReport& report) {
     const EigenResult<double>& pairs = report.found.pairs;
-    std::string text = heading(report.matrix, report.where);
+    std::string text = heading(report.matrix, report.run.where);
     text += fmt::format("laplacian   {}, vectors as in {}{}\n", command.laplacian, command.scale,
                         command.keep_first ? "" : ", without the first");
     text += fmt::format("components  {}, the largest of {}; {}\n", report.found.sizes.size(),
@@ -155,8 +134,7 @@ std::string to_table(const EmbedCommand& command, const EmbedReport& report) {
         text +=
             fmt::format("{:>7}{:>24.15g}{:>12.2e}\n", j, pairs.eigenvalues[j], pairs.residuals[j]);
     }
-    return text + fmt::format("\nseconds     read {:.3f}, embed {:.3f}, write {:.3f}\n",
-                              report.read, report.work, report.write);
+    return text + "\n" + seconds_line(report.run);
 }
 
 std::string to_json(const EmbedCommand& command, const EmbedReport& report) {
@@ -170,10 +148,6 @@ std::string to_json(const EmbedCommand& command, const EmbedReport& report) {
     }
     const auto shown = std::min<std::ptrdiff_t>(std::ssize(sizes), most_sampled_nodes);
     const ordered_json json = {
-        {"schema", report_schema},
-        {"command", "embed"},
-        {"version", config::version},
-        {"date", utc_now()},
         {"matrix", json_matrix(report.matrix)},
         {"k", command.solver.k},
         {"laplacian", command.laplacian},
@@ -189,7 +163,7 @@ std::string to_json(const EmbedCommand& command, const EmbedReport& report) {
         {"norm_estimate", json_number(pairs.norm_estimate)},
         {"tolerance", json_number(pairs.tolerance)},
         {"converged", pairs.converged},
-        {"verified", pairs.multiplicity == Multiplicity::verified},
+        {"verified", report.verified()},
         {"cluster_cut", pairs.cluster_cut},
         {"interrupted", pairs.interrupted},
         {"iterations", pairs.iterations},
@@ -200,14 +174,8 @@ std::string to_json(const EmbedCommand& command, const EmbedReport& report) {
         {"sample",
          {{"step", report.sample.step},
           {"vectors", vectors},
-          {"components", json_numbers(report.sample.components)}}},
-        {"seconds", {{"read", report.read}, {"embed", report.work}, {"write", report.write}}},
-        {"ranks", report.where.ranks},
-        {"threads", report.where.threads},
-        {"device", report.where.device},
-        {"device_name", report.where.device_name},
-        {"device_note", report.where.note}};
-    return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+          {"components", json_numbers(report.sample.components)}}}};
+    return json_report("embed", json, report.run);
 }
 
 template <class T>
@@ -255,7 +223,7 @@ void write_embedding(Context& ctx, const EmbedCommand& command,
             return static_cast<double>(result.labels[static_cast<std::size_t>(i)]);
         });
     write_block_vector(
-        ctx, command.output, result.pairs.vectors,
+        ctx, command.output.path, result.pairs.vectors,
         {.numbers = {{"eigenvalues", result.pairs.eigenvalues},
                      {"residuals", result.pairs.residuals},
                      {"components", labels},
@@ -269,44 +237,28 @@ void write_embedding(Context& ctx, const EmbedCommand& command,
 template <class T>
 bool embed(const Comm& comm, const EmbedCommand& command, const Problem& problem,
            const Execution& execution) {
-    Progress progress(comm, false);
-    std::optional<Context> made;
-    comm.agree([&] { made.emplace(comm, execution.device); });
-    Context& ctx = *made;
-    ctx.set_event_sink([&](const Event& event) { progress.show(event); });
-    Stopwatch watch;
+    SolverRun run(comm, execution);
+    Context& ctx = run.ctx();
     CsrRows<T> rows = load_problem<T>(comm, problem, execution.device.threads);
     EmbedReport report;
     report.matrix = {problem.spec, rows.map.global_rows(), comm.sum(rows.nonzeros()), dtype_v<T>,
                      rows.symmetry};
-    report.read = watch.lap();
-    const Interrupt interrupt;
+    run.end_phase("read");
     SpectralEmbeddingOptions options = command.solver;
-    options.solver.keep_going = [&](const IterationEvent&) { return !interrupt.requested(); };
+    options.solver.keep_going = run.keep_going();
     const SpectralEmbedding<T> result = spectral_embedding(ctx, std::move(rows), options);
-    ctx.synchronize();
-    report.work = watch.lap();
-    progress.clear();
+    run.end_phase("embed");
     take_embedding(ctx, result, report);
-    if (command.output_given) {
-        write_embedding(ctx, command, result);
-    }
-    report.write = watch.lap();
-    report.where = where_it_ran(ctx, execution);
-    print(comm, to_table(command, report), table_stream({command.json}));
-    if (command.json_given) {
-        write_on_rank_0(comm, command.json, [&] { return to_json(command, report); });
-    }
+    run.write(command.output, [&] { write_embedding(ctx, command, result); });
+    run.end_phase("write");
+    report.run = run.facts();
+    run.report(to_table(command, report), command.json, [&] { return to_json(command, report); });
+    run.finish();
     return report.converged();
 }
 
 bool run_embed(const Comm& comm, EmbedCommand command) {
-    comm.agree([&] {
-        check_command(command);
-        if (comm.rank() == 0) {
-            check_embed_outputs(command);
-        }
-    });
+    comm.agree([&] { resolve_embed(command, comm.rank()); });
     const Problem problem = inspect_problem(comm, command.matrix);
     if (problem.complex) {
         throw_collective(ErrorKind::input,
@@ -342,16 +294,10 @@ void add_embed(CLI::App& app, Action& chosen) {
     embed->footer(embed_examples);
     embed->add_option("MATRIX", command->matrix, matrix_argument)->required();
     add_number(*embed, "-k,--vectors", command->solver.k, "Number of vectors");
-    const auto add_word = [&](const char* name, std::string& word, const char* meaning,
-                              std::vector<std::string> words) {
-        embed->add_option(name, word, meaning)
-            ->check(CLI::IsMember(std::move(words)))
-            ->capture_default_str();
-    };
-    add_word("--laplacian", command->laplacian,
+    add_word(*embed, "--laplacian", command->laplacian,
              "symmetric: I - D^-1/2 A D^-1/2; random-walk: I - D^-1 A; combinatorial: D - A",
              {"symmetric", "random-walk", "combinatorial"});
-    add_word("--scale", command->scale,
+    add_word(*embed, "--scale", command->scale,
              "Scaling of the vectors: D^-1/2 u as in scikit-learn, or length 1 as in PyG",
              {"scikit-learn", "pyg"});
     embed->add_flag("--keep-first", command->keep_first,
@@ -359,7 +305,7 @@ void add_embed(CLI::App& app, Action& chosen) {
                     "graph");
     embed->add_flag("--symmetrise", command->solver.symmetrise,
                     "Take (A + A^T) / 2 for a directed graph");
-    add_word("--method", command->method, "The eigensolver, as in quiver eigs",
+    add_word(*embed, "--method", command->method, "The eigensolver, as in quiver eigs",
              {"auto", "lanczos", "chebyshev", "lobpcg", "jd", "dense", "shift-invert"});
     add_number(*embed, "--tol", command->solver.solver.tol,
                "Converged if the residuals are at most TOL ||L||");
@@ -368,19 +314,11 @@ void add_embed(CLI::App& app, Action& chosen) {
     add_number(*embed, "--max-seconds", command->solver.solver.max_seconds,
                "Largest time of the solve; 0: no limit");
     add_number(*embed, "--seed", command->solver.solver.seed, "Seed of the start vectors");
-    CLI::Option* output =
-        embed->add_option("-o,--output", command->output, "HDF5 file for the vectors");
-    add_word("--device", command->device, "Where to run; auto chooses a GPU if there is one",
-             {"auto", "host", "cuda"});
-    add_word("--scalar", command->scalar, "Precision: s or d", {"s", "d"});
-    const CLI::Option* json = embed->add_option("--json", command->json, json_option);
-    embed->callback([=, &chosen] {
-        command->output_given = output->count() > 0;
-        command->json_given = json->count() > 0;
-        chosen = [command](const Comm& comm) {
-            return run_embed(comm, *command) ? success : not_converged;
-        };
-    });
+    add_output(*embed, "-o,--output", command->output, "HDF5 file for the vectors", hdf5_format);
+    add_device(*embed, command->device);
+    add_word(*embed, "--scalar", command->scalar, "Precision: s or d", {"s", "d"});
+    add_json(*embed, command->json);
+    set_action(*embed, chosen, command, run_embed);
 }
 
 }  // namespace quiver::apps

@@ -17,24 +17,20 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "apps/command_line.hpp"
 #include "apps/execution.hpp"
-#include "apps/interrupt.hpp"
 #include "apps/number_option.hpp"
+#include "apps/outputs.hpp"
 #include "apps/points.hpp"
-#include "apps/problem.hpp"
-#include "apps/progress.hpp"
 #include "apps/report.hpp"
 #include "apps/report_parts.hpp"
 #include "apps/run.hpp"
-#include "apps/standard_input.hpp"
 #include "apps/subcommands.hpp"
-#include "blockvec/config.hpp"
 #include "blockvec/context.hpp"
 #include "blockvec/error.hpp"
 #include "blockvec/host_copy.hpp"
 #include "kernels/column_ops.hpp"
 #include "kernels/hdf5_file.hpp"
-#include "kernels/output_file.hpp"
 
 namespace quiver::apps {
 namespace {
@@ -46,12 +42,10 @@ struct KmeansCommand {
     std::string input;
     std::string dataset = "vectors";
     std::string start;
-    std::string output;
     std::string device = "auto";
     std::string scalar = "d";
-    std::string json;
-    bool output_given = false;
-    bool json_given = false;
+    Output output;
+    Output json;
     KmeansOptions solver;
 };
 
@@ -70,11 +64,8 @@ struct KmeansReport {
     bool interrupted = false;
     int iterations = 0;
     int relocated = 0;
-    int run = 0;
-    double read = 0;
-    double work = 0;
-    double write = 0;
-    EigsReport::Where where;
+    int best_run = 0;
+    RunFacts run;
 
     std::int64_t empty() const { return std::count(sizes.begin(), sizes.end(), 0); }
     /// The root of the mean squared distance of a cluster's points to its centre.
@@ -83,33 +74,11 @@ struct KmeansReport {
     }
 };
 
-void check_command(const KmeansCommand& command) {
-    if (command.output_given) {
-        require_hdf5();
-        check_writable(command.output, "-o", "an HDF5 file");
-        require_not_the_matrix("-o", command.output, command.input, "the file of the points");
-        if (!command.start.empty()) {
-            require_not_the_matrix("-o", command.output, command.start, "the file of the starts");
-        }
-    }
-    if (command.json_given) {
-        check_writable(command.json);
-        require_not_the_matrix("--json", command.json, command.input, "the file of the points");
-        if (command.output_given && same_output(command.json, command.output)) {
-            throw InputError("--json and -o name the same file, " + command.json);
-        }
-    }
-}
-
 std::string to_table(const KmeansReport& report) {
-    const EigsReport::Where& where = report.where;
     std::string text = fmt::format("points      {}: {}, {}, {}\n", report.points.spec,
                                    plural(report.points.rows, "row"),
                                    plural(report.points.columns, "column"), name_of(report.scalar));
-    text += fmt::format("device      {}{}{}\n", where.device, where.device_name.empty() ? "" : " ",
-                        where.device_name);
-    text += fmt::format("processes   {} of {}\n", plural(where.ranks, "rank"),
-                        plural(where.threads, "thread"));
+    text += where_lines(report.run.where);
     text += report.start.empty()
                 ? fmt::format("start       k-means++, seed {}, {}\n", report.options.seed,
                               plural(report.options.runs, "run"))
@@ -137,8 +106,7 @@ std::string to_table(const KmeansReport& report) {
         }
         text += report.points.columns > most_columns ? " ...\n" : "\n";
     }
-    return text + fmt::format("\nseconds     read {:.3f}, cluster {:.3f}, write {:.3f}\n",
-                              report.read, report.work, report.write);
+    return text + "\n" + seconds_line(report.run);
 }
 
 std::string to_json(const KmeansCommand& command, const KmeansReport& report) {
@@ -150,10 +118,6 @@ std::string to_json(const KmeansCommand& command, const KmeansReport& report) {
     }
     const bool given = !report.start.empty();
     const ordered_json json = {
-        {"schema", report_schema},
-        {"command", "kmeans"},
-        {"version", config::version},
-        {"date", utc_now()},
         {"input", command.input},
         {"dataset", report.points.dataset.empty() ? ordered_json(nullptr)
                                                   : ordered_json(report.points.dataset)},
@@ -164,7 +128,7 @@ std::string to_json(const KmeansCommand& command, const KmeansReport& report) {
         {"start", given ? ordered_json(report.start) : ordered_json("k-means++")},
         {"seed", given ? ordered_json(nullptr) : ordered_json(report.options.seed)},
         {"runs", given ? 1 : report.options.runs},
-        {"run", report.run},
+        {"run", report.best_run},
         {"tolerance", report.options.tol},
         {"max_iterations", report.options.max_iterations},
         {"converged", report.converged},
@@ -175,14 +139,8 @@ std::string to_json(const KmeansCommand& command, const KmeansReport& report) {
         {"history", json_numbers(report.history)},
         {"sizes", report.sizes},
         {"inertias", json_numbers(report.inertias)},
-        {"centres", centres},
-        {"seconds", {{"read", report.read}, {"cluster", report.work}, {"write", report.write}}},
-        {"ranks", report.where.ranks},
-        {"threads", report.where.threads},
-        {"device", report.where.device},
-        {"device_name", report.where.device_name},
-        {"device_note", report.where.note}};
-    return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+        {"centres", centres}};
+    return json_report("kmeans", json, report.run);
 }
 
 /// The centres of a file, on every rank. Empty without --start.
@@ -223,7 +181,7 @@ void write_result(Context& ctx, const KmeansCommand& command, const KmeansReport
                                std::vector<double>(report.sizes.begin(), report.sizes.end()));
     notes.numbers.emplace_back("inertias", report.inertias);
     notes.texts.emplace_back("input", command.input);
-    write_block_vector(ctx, command.output, block, notes);
+    write_block_vector(ctx, command.output.path, block, notes);
 }
 
 template <class In>
@@ -239,62 +197,52 @@ void take_result(const KmeansResult<In>& result, KmeansReport& report) {
     report.interrupted = result.interrupted;
     report.iterations = result.iterations;
     report.relocated = result.relocated;
-    report.run = result.run;
+    report.best_run = result.run;
 }
 
 template <class In>
 bool cluster(const Comm& comm, const KmeansCommand& command, const Points& points,
              const Execution& execution) {
-    Progress progress(comm, false);
-    std::optional<Context> made;
-    comm.agree([&] { made.emplace(comm, execution.device); });
-    Context& ctx = *made;
-    ctx.set_event_sink([&](const Event& event) { progress.show(event); });
+    SolverRun run(comm, execution);
+    Context& ctx = run.ctx();
     KmeansReport report;
     report.points = points;
     report.options = command.solver;
     report.start = command.start;
     report.scalar = dtype_v<In>;
-    Stopwatch watch;
-    const auto lap = [&] {
-        ctx.synchronize();
-        return watch.lap();
-    };
     const BlockVector<In> x = load_points<In>(ctx, points);
     const SmallMatrix<centre_t<In>> starts = load_starts<centre_t<In>>(comm, command.start);
-    report.read = lap();
+    run.end_phase("read");
     const auto count = static_cast<std::size_t>(x.rows());
     std::optional<Buffer> labels;
     comm.agree([&] {
         labels.emplace(ctx.allocate(memory_kind(ctx.place()), count * sizeof(int), "labels"));
     });
-    const Interrupt interrupt;
     KmeansOptions options = command.solver;
-    options.keep_going = [&](const IterationEvent&) { return !interrupt.requested(); };
+    options.keep_going = run.keep_going();
     const KmeansResult<In> result =
         kmeans<In>(ctx, x.row_map(), x.view(), options, {labels->as<int>(), count}, starts);
-    report.work = lap();
-    progress.clear();
+    run.end_phase("cluster");
     take_result(result, report);
-    if (command.output_given) {
+    run.write(command.output, [&] {
         HostCopy to_host(ctx, count * sizeof(int));
         to_host.begin(labels->as<void>(), count * sizeof(int));
         write_result(ctx, command, report, x.row_map(),
                      static_cast<const int*>(to_host.wait(false)));
-        report.write = lap();
-    }
-    report.where = where_it_ran(ctx, execution);
-    print(comm, to_table(report), table_stream({command.json}));
-    if (command.json_given) {
-        write_on_rank_0(comm, command.json, [&] { return to_json(command, report); });
-    }
+    });
+    run.end_phase("write");
+    report.run = run.facts();
+    run.report(to_table(report), command.json, [&] { return to_json(command, report); });
+    run.finish();
     return report.converged;
 }
 
 bool run_kmeans(const Comm& comm, const KmeansCommand& command) {
     comm.agree([&] {
         if (comm.rank() == 0) {
-            check_command(command);
+            check_outputs({&command.json, &command.output},
+                          {{command.input, "the file of the points"},
+                           {command.start, "the file of the starts"}});
         }
     });
     const Points points = inspect_points(comm, command.input, command.dataset);
@@ -348,27 +296,15 @@ void add_kmeans(CLI::App& app, Action& chosen) {
     add_number(*kmeans, "--max-iterations", command->solver.max_iterations,
                "Largest number of iterations of a run");
     add_number(*kmeans, "--seed", command->solver.seed, "Seed of the starts");
-    CLI::Option* output =
-        kmeans->add_option("-o,--output", command->output, "HDF5 file for labels and centres");
-    kmeans
-        ->add_option("--device", command->device,
-                     "Where to run; auto chooses a GPU if there is one")
-        ->check(CLI::IsMember({"auto", "host", "cuda"}))
-        ->capture_default_str();
-    kmeans
-        ->add_option("--scalar", command->scalar,
-                     "Precision of the points: s, d, h (half) or b (bfloat16); h and b have "
-                     "centres in single precision")
-        ->check(CLI::IsMember({"s", "d", "h", "b"}))
-        ->capture_default_str();
-    const CLI::Option* json = kmeans->add_option("--json", command->json, json_option);
-    kmeans->callback([=, &chosen] {
-        command->output_given = output->count() > 0;
-        command->json_given = json->count() > 0;
-        chosen = [command](const Comm& comm) {
-            return run_kmeans(comm, *command) ? success : not_converged;
-        };
-    });
+    add_output(*kmeans, "-o,--output", command->output, "HDF5 file for labels and centres",
+               hdf5_format);
+    add_device(*kmeans, command->device);
+    add_word(*kmeans, "--scalar", command->scalar,
+             "Precision of the points: s, d, h (half) or b (bfloat16); h and b have centres in "
+             "single precision",
+             {"s", "d", "h", "b"});
+    add_json(*kmeans, command->json);
+    set_action(*kmeans, chosen, command, run_kmeans);
 }
 
 }  // namespace quiver::apps

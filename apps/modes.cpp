@@ -17,14 +17,14 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "apps/command_line.hpp"
 #include "apps/eigs.hpp"
 #include "apps/execution.hpp"
-#include "apps/interrupt.hpp"
 #include "apps/matrices/generators.hpp"
 #include "apps/number_option.hpp"
+#include "apps/outputs.hpp"
 #include "apps/points.hpp"
 #include "apps/problem.hpp"
-#include "apps/progress.hpp"
 #include "apps/report.hpp"
 #include "apps/report_parts.hpp"
 #include "apps/run.hpp"
@@ -35,7 +35,6 @@
 #include "blockvec/error.hpp"
 #include "kernels/column_ops.hpp"
 #include "kernels/hdf5_file.hpp"
-#include "kernels/output_file.hpp"
 
 namespace quiver::apps {
 namespace {
@@ -50,25 +49,22 @@ struct ModesCommand {
     std::string method = "auto";
     std::string device = "auto";
     std::string scalar = "d";
-    std::string json;
-    std::string vectors;
-    std::string vtk;
+    Output json;
+    Output vectors;
+    Output vtk;
     bool translations = false;
     bool k_given = false;
     bool range_given = false;
     bool near_given = false;
-    bool json_given = false;
-    bool vectors_given = false;
-    bool vtk_given = false;
     ModesOptions modes;
 };
 
 struct ModesReport {
-    /// K, the solve and where it ran; other fields are not used.
+    /// K and the solve; other fields are not used.
     EigsReport solve;
     EigsReport::Matrix mass;
     ModesFacts facts;
-    double write = 0;
+    RunFacts run;
 };
 
 constexpr std::array direction_names{"x", "y", "z", "rx", "ry", "rz"};
@@ -87,10 +83,7 @@ void resolve_modes(ModesCommand& command, int rank) {
         modes.near = command.near;
     }
     modes.unit = command.unit == "Hz" ? hertz : radians_per_second;
-    for (const Method method : {Method::lanczos, Method::chebyshev, Method::lobpcg, Method::filter,
-                                Method::jacobi_davidson, Method::dense, Method::shift_invert}) {
-        modes.solver.method = command.method == to_string(method) ? method : modes.solver.method;
-    }
+    modes.solver.method = method_named(command.method);
     if (command.mass.empty()) {
         if (!generated_mesh(command.stiffness)) {
             throw InputError(
@@ -98,31 +91,11 @@ void resolve_modes(ModesCommand& command, int rank) {
         }
         command.mass = command.stiffness + ",matrix=mass";
     }
-    if (rank != 0) {
-        return;
-    }
-    if (command.vectors_given) {
-        require_hdf5();
-    }
-    const std::array<std::pair<const std::string*, const char*>, 3> outputs{
-        {{command.json_given ? &command.json : nullptr, "--json"},
-         {command.vectors_given ? &command.vectors : nullptr, "--vectors"},
-         {command.vtk_given ? &command.vtk : nullptr, "--vtk"}}};
-    for (std::size_t i = 0; i < outputs.size(); ++i) {
-        const auto [path, option] = outputs[i];
-        if (path == nullptr) {
-            continue;
-        }
-        check_writable(*path, option, i == 1 ? "an HDF5 file" : i == 2 ? "a VTK file" : "");
-        for (const std::string& input : {command.stiffness, command.mass, command.coordinates}) {
-            require_not_the_matrix(option, *path, input, "an input file");
-        }
-        for (std::size_t j = 0; j < i; ++j) {
-            if (outputs[j].first != nullptr && same_output(*path, *outputs[j].first)) {
-                throw InputError(fmt::format("{} and {} name the same file, {}", outputs[j].second,
-                                             option, *path));
-            }
-        }
+    if (rank == 0) {
+        check_outputs({&command.json, &command.vectors, &command.vtk},
+                      {{command.stiffness, "an input file"},
+                       {command.mass, "an input file"},
+                       {command.coordinates, "an input file"}});
     }
 }
 
@@ -208,7 +181,7 @@ void take_result(const ModesResult<T>& result, ModesReport& report) {
 std::string to_table(const ModesCommand& command, const ModesReport& report) {
     const ModesFacts& facts = report.facts;
     const EigsReport& solve = report.solve;
-    std::string text = heading(solve.matrix, solve.where);
+    std::string text = heading(solve.matrix, report.run.where);
     text += fmt::format("mass        {}: {}\n", report.mass.spec,
                         plural(report.mass.nonzeros, "nonzero"));
     text += fmt::format("method      {}{}{}\n", solve.method, solve.library.empty() ? "" : " by ",
@@ -260,10 +233,7 @@ std::string to_table(const ModesCommand& command, const ModesReport& report) {
         }
         text += "\n";
     }
-    const EigsReport::Seconds& seconds = solve.seconds;
-    return text +
-           fmt::format("\nseconds     read {:.3f}, setup {:.3f}, solve {:.3f}, write {:.3f}\n",
-                       seconds.read, seconds.setup, seconds.solve, report.write);
+    return text + "\n" + seconds_line(report.run);
 }
 
 std::string to_json(const ModesCommand& command, const ModesReport& report) {
@@ -281,10 +251,6 @@ std::string to_json(const ModesCommand& command, const ModesReport& report) {
     const std::vector<double> centre(facts.centre.begin(), facts.centre.end());
     const ModesOptions& asked = command.modes;
     const ordered_json json = {
-        {"schema", report_schema},
-        {"command", "modes"},
-        {"version", config::version},
-        {"date", utc_now()},
         {"matrix", json_matrix(solve.matrix)},
         {"mass", json_matrix(report.mass)},
         {"k", asked.range ? ordered_json(nullptr) : ordered_json(asked.solver.k)},
@@ -313,18 +279,8 @@ std::string to_json(const ModesCommand& command, const ModesReport& report) {
         {"multiplicity", solve.verified ? "verified" : "unverified"},
         {"cluster_cut", solve.cluster_cut},
         {"interrupted", solve.interrupted},
-        {"message", solve.message},
-        {"seconds",
-         {{"read", solve.seconds.read},
-          {"setup", solve.seconds.setup},
-          {"solve", solve.seconds.solve},
-          {"write", report.write}}},
-        {"ranks", solve.where.ranks},
-        {"threads", solve.where.threads},
-        {"device", solve.where.device},
-        {"device_name", solve.where.device_name},
-        {"device_note", solve.where.note}};
-    return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+        {"message", solve.message}};
+    return json_report("modes", json, report.run);
 }
 
 /// Mode i at all nodes of the mesh, scaled so that the largest element is 1 or -1. Collective; the
@@ -367,42 +323,33 @@ void write_shapes(Context& ctx, const ModesCommand& command, const Mesh& mesh,
     }
     ctx.comm().agree([&] {
         if (ctx.comm().rank() == 0) {
-            write_vtk(command.vtk, "quiver modes " + command.stiffness, mesh, shapes);
+            write_vtk(command.vtk.path, "quiver modes " + command.stiffness, mesh, shapes);
         }
     });
 }
 
-/// Writes the requested files. After a failed write the others are still written.
 template <class T>
-void write_files(Context& ctx, const ModesCommand& command, const std::optional<Mesh>& mesh,
-                 const ModesResult<T>& result) {
-    Attempts attempts;
-    if (command.vtk_given) {
-        attempts.add([&] { write_shapes(ctx, command, *mesh, result); });
+void write_vectors(Context& ctx, const ModesCommand& command, const ModesResult<T>& result) {
+    BlockFileNotes notes;
+    notes.numbers = {{"frequencies", result.frequencies},
+                     {"eigenvalues", result.eigen.eigenvalues},
+                     {"residuals", result.eigen.residuals},
+                     {"modal_masses", result.modal_masses}};
+    for (std::size_t d = 0; d < result.participation.size(); ++d) {
+        notes.numbers.emplace_back(fmt::format("effective_masses_{}", direction_names[d]),
+                                   result.effective_masses(d));
     }
-    if (command.vectors_given) {
-        BlockFileNotes notes;
-        notes.numbers = {{"frequencies", result.frequencies},
-                         {"eigenvalues", result.eigen.eigenvalues},
-                         {"residuals", result.eigen.residuals},
-                         {"modal_masses", result.modal_masses}};
-        for (std::size_t d = 0; d < result.participation.size(); ++d) {
-            notes.numbers.emplace_back(fmt::format("effective_masses_{}", direction_names[d]),
-                                       result.effective_masses(d));
-        }
-        notes.texts = {{"matrix", command.stiffness},
-                       {"mass", command.mass},
-                       {"unit", command.unit},
-                       {"quiver_version", config::version}};
-        attempts.add(
-            [&] { write_block_vector(ctx, command.vectors, result.eigen.vectors, notes); });
-    }
-    attempts.finish();
+    notes.texts = {{"matrix", command.stiffness},
+                   {"mass", command.mass},
+                   {"unit", command.unit},
+                   {"quiver_version", config::version}};
+    write_block_vector(ctx, command.vectors.path, result.eigen.vectors, notes);
 }
 
 template <class T>
 bool find_modes(const Comm& comm, ModesCommand& command, const Execution& execution) {
-    Stopwatch watch;
+    SolverRun run(comm, execution);
+    Context& ctx = run.ctx();
     ModesReport report;
     const int threads = execution.device.threads;
     CsrRows<T> stiffness = load_matrix<T>(comm, command.stiffness, threads);
@@ -420,43 +367,30 @@ bool find_modes(const Comm& comm, ModesCommand& command, const Execution& execut
         }
     });
     const std::optional<Mesh> mesh = load_mesh(comm, command, rows);
-    if (command.vtk_given && !mesh) {
+    if (command.vtk.given && !mesh) {
         throw_collective(ErrorKind::input, "--vtk needs the nodes: add --coordinates FILE");
     }
     report.solve.matrix = {command.stiffness, rows, 0, dtype_v<T>, stiffness.symmetry};
     report.mass = {command.mass, rows, 0, dtype_v<T>, mass.symmetry};
-    report.solve.seconds.read = watch.lap();
+    run.end_phase("read");
 
-    Progress progress(comm, false);
-    std::optional<Context> made;
-    comm.agree([&] { made.emplace(comm, execution.device); });
-    Context& ctx = *made;
-    ctx.set_event_sink([&](const Event& event) { progress.show(event); });
     SparseMatrix<T> k(ctx, std::move(stiffness));
     SparseMatrix<T> m(ctx, std::move(mass));
     report.solve.matrix.nonzeros = k.global_nonzeros();
     report.mass.nonzeros = m.global_nonzeros();
     const BlockVector<T> directions = load_directions<T>(ctx, command, mesh, map);
-    ctx.synchronize();
-    report.solve.seconds.setup = watch.lap();
+    run.end_phase("setup");
 
-    const Interrupt interrupt;
-    command.modes.solver.keep_going = [&](const IterationEvent&) { return !interrupt.requested(); };
+    command.modes.solver.keep_going = run.keep_going();
     const ModesResult<T> result = modes<T>(ctx, k, m, command.modes, directions.view());
-    ctx.synchronize();
-    report.solve.seconds.solve = watch.lap();
-    progress.clear();
+    run.end_phase("solve");
     take_result(result, report);
-    report.solve.where = where_it_ran(ctx, execution);
-    Attempts attempts;
-    attempts.add([&] { write_files(ctx, command, mesh, result); });
-    report.write = watch.lap();
-    attempts.add([&] { print(comm, to_table(command, report), table_stream({command.json})); });
-    if (command.json_given) {
-        attempts.add(
-            [&] { write_on_rank_0(comm, command.json, [&] { return to_json(command, report); }); });
-    }
-    attempts.finish();
+    run.write(command.vtk, [&] { write_shapes(ctx, command, *mesh, result); });
+    run.write(command.vectors, [&] { write_vectors(ctx, command, result); });
+    run.end_phase("write");
+    report.run = run.facts();
+    run.report(to_table(command, report), command.json, [&] { return to_json(command, report); });
+    run.finish();
     return report.solve.converged;
 }
 
@@ -491,9 +425,7 @@ void add_selection(CLI::App& app, ModesCommand& command) {
     add_number(app, "-k,--modes", command.modes.solver.k, "Number of modes");
     app.add_option("--range", command.range, "LOW:HIGH: all modes with frequencies in this range");
     add_number(app, "--near", command.near, "The -k modes nearest this frequency");
-    app.add_option("--unit", command.unit, "Unit of all frequencies")
-        ->check(CLI::IsMember({"Hz", "rad/s"}))
-        ->capture_default_str();
+    add_word(app, "--unit", command.unit, "Unit of all frequencies", {"Hz", "rad/s"});
     add_number(app, "--rigid-below", command.modes.rigid_below,
                "Modes below this frequency also count as rigid");
     app.add_option("--coordinates", command.coordinates,
@@ -510,39 +442,26 @@ void add_modes(CLI::App& app, Action& chosen) {
     CLI::App* modes = app.add_subcommand("modes", "Vibration modes of K x = lambda M x");
     modes->footer(modes_examples);
     add_selection(*modes, *command);
-    modes
-        ->add_option("--method", command->method,
-                     "Solver; auto: dense for small matrices, else shift-invert")
-        ->check(CLI::IsMember(
-            {"auto", "lanczos", "chebyshev", "lobpcg", "jd", "filter", "dense", "shift-invert"}))
-        ->capture_default_str();
+    add_word(*modes, "--method", command->method,
+             "Solver; auto: dense for small matrices, else shift-invert",
+             {"auto", "lanczos", "chebyshev", "lobpcg", "jd", "filter", "dense", "shift-invert"});
     EigenOptions& solver = command->modes.solver;
     add_number(*modes, "--tol", solver.tol,
                "Residual relative to ||K|| + |lambda| ||M|| that counts as converged");
     add_number(*modes, "--max-seconds", solver.max_seconds,
                "Ends the solve after this time, with the modes found so far; 0: no limit");
     add_number(*modes, "--seed", solver.seed, "Seed of all random columns");
-    modes
-        ->add_option("--device", command->device,
-                     "Where to run; auto chooses a GPU if there is one")
-        ->check(CLI::IsMember({"auto", "host", "cuda"}))
-        ->capture_default_str();
-    modes->add_option("--scalar", command->scalar, "Precision of K, M and the modes: s or d")
-        ->check(CLI::IsMember({"s", "d"}))
-        ->capture_default_str();
-    modes->add_option("--json", command->json, json_option);
-    modes->add_option("--vectors", command->vectors, "HDF5 file for the modes, x^T M x = 1");
-    modes->add_option("--vtk", command->vtk, "VTK file for the shapes of the modes");
-    modes->callback([=, &chosen] {
+    add_device(*modes, command->device);
+    add_word(*modes, "--scalar", command->scalar, "Precision of K, M and the modes: s or d",
+             {"s", "d"});
+    add_json(*modes, command->json);
+    add_output(*modes, "--vectors", command->vectors, "HDF5 file for the modes, x^T M x = 1",
+               hdf5_format);
+    add_output(*modes, "--vtk", command->vtk, "VTK file for the shapes of the modes", "a VTK file");
+    set_action(*modes, chosen, command, run_modes, [=] {
         command->k_given = modes->count("--modes") > 0;
         command->range_given = modes->count("--range") > 0;
         command->near_given = modes->count("--near") > 0;
-        command->json_given = modes->count("--json") > 0;
-        command->vectors_given = modes->count("--vectors") > 0;
-        command->vtk_given = modes->count("--vtk") > 0;
-        chosen = [command](const Comm& comm) {
-            return run_modes(comm, *command) ? success : not_converged;
-        };
     });
 }
 

@@ -18,9 +18,11 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "apps/command_line.hpp"
 #include "apps/execution.hpp"
 #include "apps/fault_options.hpp"
 #include "apps/number_option.hpp"
+#include "apps/outputs.hpp"
 #include "apps/report.hpp"
 #include "apps/report_parts.hpp"
 #include "apps/run.hpp"
@@ -31,7 +33,6 @@
 #include "blockvec/error.hpp"
 #include "kernels/column_ops.hpp"
 #include "kernels/hdf5_file.hpp"
-#include "kernels/output_file.hpp"
 #include "kernels/tsmm.hpp"
 #include "kernels/tsmttsm.hpp"
 #include "solvers/protected_orth.hpp"
@@ -52,17 +53,16 @@ constexpr std::array projections{Projection::classical_once, Projection::classic
 
 struct QrOptions {
     std::string input;
-    std::string output;
     std::string against;
     std::string dataset = "vectors";
     std::string method = to_string(OrthMethod::robust);
     std::string projection = to_string(Projection::classical_twice);
     std::string device = "auto";
     std::string scalar = "auto";
-    std::string json;
+    Output output;
+    Output json;
     bool replace = false;
     bool against_given = false;
-    bool json_given = false;
     int panel = OrthOptions{}.panel;
     std::uint64_t seed = OrthOptions{}.seed;
     FaultOptions faults;
@@ -81,10 +81,7 @@ struct QrReport {
     double loss = 0;
     double residual = 0;
     double overlap = 0;
-    double read = 0;
-    double work = 0;
-    double write = 0;
-    EigsReport::Where where;
+    RunFacts run;
     /// The counts over all ranks; no value if neither --abft nor --inject is given.
     std::optional<EigsReport::Abft> abft;
 
@@ -143,29 +140,23 @@ bool run_qr(const Comm& comm, QrOptions options) {
 
 template <class T>
 bool orthonormalise(const Comm& comm, const QrOptions& options, const Execution& execution) {
-    std::optional<Context> made;
-    comm.agree([&] { made.emplace(comm, execution.device); });
-    Context& ctx = *made;
+    SolverRun run(comm, execution);
+    Context& ctx = run.ctx();
     QrReport report;
-    Stopwatch watch;
-    const auto lap = [&] {
-        ctx.synchronize();
-        return watch.lap();
-    };
     BlockVector<T> x = read_block_vector<T>(ctx, options.input, std::nullopt, options.dataset);
     const BlockVector<T> v = read_basis<T>(ctx, options, x.row_map());
     describe_blocks(x, v, report);
-    report.read = lap();
+    run.end_phase("read");
 
     BlockVector<T> w = copy_checked(ctx, options, x, report);
-    lap();
+    run.begin_phase();
     OperationGuard guard(options.faults.checks);
     const OrthResult<T> result =
         options.faults.asked()
             ? protected_gram_schmidt<T>(ctx, guard, x.row_map(), v.view(), x.view(), w.view(),
                                         orth_options(options))
             : block_gram_schmidt<T>(ctx, x.row_map(), v.view(), w.view(), orth_options(options));
-    report.work = lap();
+    run.end_phase("orthonormalise");
     take_result(result, report);
     if (options.faults.asked()) {
         report.abft = {options.faults.abft, guard.counts.summed(comm), options.faults.inject_given,
@@ -174,16 +165,16 @@ bool orthonormalise(const Comm& comm, const QrOptions& options, const Execution&
     if (result.breakdown < 0 && !report.faulty()) {
         w.set_width(result.columns);
         measure_quality(ctx, x, v, w, result, report);
-        lap();
-        write_block_vector(ctx, options.output, w, notes_of(options, result));
-        report.write = lap();
+        run.begin_phase();
+        run.write(options.output, [&] {
+            write_block_vector(ctx, options.output.path, w, notes_of(options, result));
+        });
     }
+    run.end_phase("write");
 
-    report.where = where_it_ran(ctx, execution);
-    print(comm, to_table(options, report), table_stream({options.json}));
-    if (options.json_given) {
-        write_on_rank_0(comm, options.json, [&] { return to_json(options, report); });
-    }
+    report.run = run.facts();
+    run.report(to_table(options, report), options.json, [&] { return to_json(options, report); });
+    run.finish();
     return result.breakdown < 0 && !report.faulty() && !lost(report);
 }
 
@@ -224,11 +215,7 @@ std::string to_table(const QrOptions& options, const QrReport& report) {
         text += fmt::format("against     {}: {}, {}\n", options.against,
                             plural(report.basis_columns, "column"), options.projection);
     }
-    const EigsReport::Where& where = report.where;
-    text += fmt::format("device      {}{}{}\n", where.device, where.device_name.empty() ? "" : " ",
-                        where.device_name);
-    text += fmt::format("processes   {} of {}\n", plural(where.ranks, "rank"),
-                        plural(where.threads, "thread"));
+    text += where_lines(report.run.where);
     text += fmt::format("method      {}, {}{}\n", options.method,
                         fmt::format("{} pass{}", report.passes, report.passes == 1 ? "" : "es"),
                         report.used_svqb && options.method == "robust" ? ", SVQB used" : "");
@@ -266,9 +253,7 @@ std::string to_table(const QrOptions& options, const QrReport& report) {
             "cannot\n"
             "            handle such a block; --method robust --projection classical-twice can\n";
     }
-    text += fmt::format("\nseconds     read {:.3f}, orthonormalise {:.3f}, write {:.3f}\n",
-                        report.read, report.work, report.write);
-    return text;
+    return text + "\n" + seconds_line(report.run);
 }
 
 std::string to_json(const QrOptions& options, const QrReport& report) {
@@ -277,11 +262,7 @@ std::string to_json(const QrOptions& options, const QrReport& report) {
     const auto number = [&](double value) {
         return done ? json_number(value) : ordered_json(nullptr);
     };
-    ordered_json json = {
-        {"schema", report_schema},
-        {"command", "qr"},
-        {"version", config::version},
-        {"date", utc_now()},
+    const ordered_json json = {
         {"input", options.input},
         {"dataset", options.dataset},
         {"against", options.against_given ? ordered_json(options.against) : ordered_json(nullptr)},
@@ -298,18 +279,12 @@ std::string to_json(const QrOptions& options, const QrReport& report) {
          report.breakdown < 0 ? ordered_json(nullptr) : ordered_json(report.breakdown)},
         {"loss_of_orthogonality", number(report.loss)},
         {"residual", number(report.residual)},
-        {"overlap", options.against_given ? number(report.overlap) : ordered_json(nullptr)},
-        {"seconds",
-         {{"read", report.read}, {"orthonormalise", report.work}, {"write", report.write}}},
-        {"ranks", report.where.ranks},
-        {"threads", report.where.threads},
-        {"device", report.where.device},
-        {"device_name", report.where.device_name},
-        {"device_note", report.where.note}};
+        {"overlap", options.against_given ? number(report.overlap) : ordered_json(nullptr)}};
+    ordered_json more = ordered_json::object();
     if (report.abft) {
-        json["abft"] = json_abft(*report.abft);
+        more["abft"] = json_abft(*report.abft);
     }
-    return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+    return json_report("qr", json, report.run, more);
 }
 
 /// ||X||_F over all ranks.
@@ -493,24 +468,11 @@ void check_options(const QrOptions& options) {
     if (options.panel < 1) {
         throw InputError(fmt::format("--panel {}: at least 1 column", options.panel));
     }
-    check_writable(options.output, "-o", "an HDF5 file");
-    for (const std::string& file : {options.input, options.against}) {
-        if (file == standard_input_name) {
-            throw InputError("-: an HDF5 file cannot be read from standard input; name a file");
-        }
-        if (same_output(options.output, file)) {
-            throw InputError("-o " + options.output + " is a file that is read");
-        }
+    if (options.input == standard_input_name || options.against == standard_input_name) {
+        throw InputError("-: an HDF5 file cannot be read from standard input; name a file");
     }
-    if (options.json_given) {
-        check_writable(options.json);
-        if (same_output(options.json, options.output)) {
-            throw InputError("--json and -o name the same file, " + options.json);
-        }
-        if (same_output(options.json, options.input)) {
-            throw InputError("--json " + options.json + " is the block itself");
-        }
-    }
+    check_outputs({&options.json, &options.output}, {{options.input, "a file that is read"},
+                                                     {options.against, "a file that is read"}});
 }
 
 Dtype choose_scalar(const QrOptions& options, bool complex) {
@@ -554,38 +516,28 @@ void add_qr(CLI::App& app, Action& chosen) {
     CLI::App* qr = app.add_subcommand("qr", qr_description);
     qr->footer(qr_examples);
     qr->add_option("X", options->input, "HDF5 file with the columns")->required();
-    qr->add_option("-o,--output", options->output, "HDF5 file for Q and R")->required();
+    add_output(*qr, "-o,--output", options->output, "HDF5 file for Q and R", hdf5_format)
+        ->required();
     const CLI::Option* against = qr->add_option(
         "--against", options->against, "HDF5 file with orthonormal columns to be orthogonal to");
     qr->add_option("--dataset", options->dataset, "Dataset to read")->capture_default_str();
-    qr->add_option("--method", options->method, "Method of orthonormalisation")
-        ->check(CLI::IsMember(names_of(methods)))
-        ->capture_default_str();
-    qr->add_option("--projection", options->projection, "Form of Gram-Schmidt against V")
-        ->check(CLI::IsMember(names_of(projections)))
-        ->capture_default_str();
+    add_word(*qr, "--method", options->method, "Method of orthonormalisation", names_of(methods));
+    add_word(*qr, "--projection", options->projection, "Form of Gram-Schmidt against V",
+             names_of(projections));
     add_number(*qr, "--panel", options->panel,
                "Columns of V that one step of modified Gram-Schmidt uses");
     qr->add_flag("--replace", options->replace,
                  "Replace dependent columns by random ones (robust, svqb)");
     add_number(*qr, "--seed", options->seed, "Seed of the random columns");
-    qr->add_option("--device", options->device, "Where to run; auto chooses a GPU if there is one")
-        ->check(CLI::IsMember({"auto", "host", "cuda"}))
-        ->capture_default_str();
-    qr->add_option("--scalar", options->scalar,
-                   "s, d, c, z as in BLAS; auto: z if a file is complex, else d")
-        ->check(CLI::IsMember({"auto", "s", "d", "c", "z"}))
-        ->capture_default_str();
-    const CLI::Option* json = qr->add_option("--json", options->json, json_option);
+    add_device(*qr, options->device);
+    add_word(*qr, "--scalar", options->scalar,
+             "s, d, c, z as in BLAS; auto: z if a file is complex, else d",
+             {"auto", "s", "d", "c", "z"});
+    add_json(*qr, options->json);
     add_fault_options(*qr, options->faults,
                       "Detect silent faults in the orthonormalisation and in X, V and Q in memory");
-    qr->callback([=, &chosen] {
-        options->against_given = against->count() > 0;
-        options->json_given = json->count() > 0;
-        chosen = [options](const Comm& comm) {
-            return run_qr(comm, *options) ? success : not_converged;
-        };
-    });
+    set_action(*qr, chosen, options, run_qr,
+               [=] { options->against_given = against->count() > 0; });
 }
 
 }  // namespace quiver::apps

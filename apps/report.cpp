@@ -12,7 +12,6 @@
 
 #include "apps/report_parts.hpp"
 #include "apps/row_distribution.hpp"
-#include "blockvec/config.hpp"
 #include "blockvec/error.hpp"
 #include "kernels/output_file.hpp"
 #include "solvers/precond/sparse_ldlt.hpp"
@@ -124,7 +123,7 @@ const char* cut_words(const EigsReport& report) {
 std::string to_table(const EigsReport& report, bool verbose) {
     const auto& matrix = report.matrix;
     std::string text =
-        heading(matrix, report.where) + distribution_lines(report.where.distribution);
+        heading(matrix, report.run.where) + distribution_lines(report.run.where.distribution);
     if (!report.mass.empty()) {
         text += fmt::format("mass        {}\n", report.mass);
     }
@@ -204,13 +203,13 @@ std::string to_table(const EigsReport& report, bool verbose) {
     if (report.abft) {
         text += abft_line(*report.abft);
     }
-    text += seconds_line(report.seconds);
+    text += seconds_line(report.run);
     if (verbose) {
         text += kernel_table(report.kernels);
     }
     if (report.profile) {
-        text +=
-            profile_table(report.kernels, report.overhead, report.iterations, report.seconds.solve);
+        text += profile_table(report.kernels, report.overhead, report.iterations,
+                              seconds_of(report.run, "solve"));
     }
     return text;
 }
@@ -226,11 +225,7 @@ std::string to_json(const EigsReport& report) {
     const auto in_window = [&](double value) {
         return report.window ? json_number(value) : ordered_json();
     };
-    ordered_json json = {
-        {"schema", report_schema},
-        {"command", "eigs"},
-        {"version", config::version},
-        {"date", utc_now()},
+    const ordered_json json = {
         {"matrix", json_matrix(report.matrix)},
         {"mass", report.mass},
         {"preconditioner", report.preconditioner},
@@ -263,20 +258,16 @@ std::string to_json(const EigsReport& report) {
         {"message", report.message},
         {"iterations", report.iterations},
         {"operator_applications", report.operator_applications},
-        {"seconds", json_seconds(report.seconds)},
-        {"ranks", report.where.ranks},
-        {"threads", report.where.threads},
-        {"device", report.where.device},
-        {"device_name", report.where.device_name},
-        {"device_note", report.where.note},
-        {"distribution", json_distribution(report.where.distribution)},
+    };
+    ordered_json more = {
+        {"distribution", json_distribution(report.run.where.distribution)},
         {"kernels", json_kernels(report.kernels)},
         {"overhead", json_overhead(report.overhead)},
     };
     if (report.abft) {
-        json["abft"] = json_abft(*report.abft);
+        more["abft"] = json_abft(*report.abft);
     }
-    return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+    return json_report("eigs", json, report.run, more);
 }
 
 void print(const Comm& comm, const std::string& text, std::FILE* to) {

@@ -8,6 +8,7 @@
 #include <initializer_list>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "blockvec/comm.hpp"
@@ -42,20 +43,8 @@ struct InertiaCount {
     bool agrees() const { return !reliable || counted == expected; }
 };
 
-/// Everything that `quiver eigs` reports.
-struct EigsReport {
-    struct Matrix {
-        std::string spec;
-        std::int64_t rows = 0;
-        std::int64_t nonzeros = 0;
-        Dtype scalar = Dtype::d;
-        Symmetry symmetry = Symmetry::symmetric;
-    } matrix;
-    struct Seconds {
-        double read = 0;
-        double setup = 0;
-        double solve = 0;
-    } seconds;
+/// Where a run took place, and how long it took.
+struct RunFacts {
     struct Where {
         int ranks = 1;
         int threads = 1;
@@ -68,6 +57,20 @@ struct EigsReport {
         bool mixed = false;  // Execution::mixed
         ReorderingFacts distribution = {};
     } where;
+    /// The phases in order, and the seconds of each. A single phase has no name.
+    std::vector<std::pair<std::string, double>> seconds;
+};
+
+/// Everything that `quiver eigs` reports.
+struct EigsReport {
+    struct Matrix {
+        std::string spec;
+        std::int64_t rows = 0;
+        std::int64_t nonzeros = 0;
+        Dtype scalar = Dtype::d;
+        Symmetry symmetry = Symmetry::symmetric;
+    } matrix;
+    RunFacts run;
 
     /// B of A x = lambda B x; empty without B.
     std::string mass;

@@ -9,6 +9,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "blockvec/config.hpp"
+
 namespace quiver::apps {
 namespace {
 
@@ -35,18 +37,42 @@ ordered_json to_json(const KernelRecord& record) {
             {"gflop_per_s", json_number(rate(record.flops, record.seconds))}};
 }
 
-std::string device_line(const EigsReport::Where& where) {
-    std::string line = where.device;
-    if (!where.device_name.empty()) {
-        line += " " + where.device_name;
+/// The numbers of the phases; one number alone for a single phase.
+ordered_json json_seconds(const RunFacts& run) {
+    if (run.seconds.size() == 1) {
+        return json_number(run.seconds.front().second);
     }
-    if (!where.note.empty()) {
-        line += where.mixed ? " (" + where.note + ")" : " (no GPU: quiver info devices says why)";
+    ordered_json result;
+    for (const auto& [name, seconds] : run.seconds) {
+        result[name] = json_number(seconds);
     }
-    return line;
+    return result;
 }
 
 }  // namespace
+
+std::string json_report(const char* command, const ordered_json& fields, const RunFacts& run) {
+    return json_report(command, fields, run, ordered_json::object());
+}
+
+std::string json_report(const char* command, const ordered_json& fields, const RunFacts& run,
+                        const ordered_json& more) {
+    ordered_json json = {{"schema", report_schema},
+                         {"command", command},
+                         {"version", config::version},
+                         {"date", utc_now()}};
+    json.update(fields);
+    if (!run.seconds.empty()) {
+        json["seconds"] = json_seconds(run);
+    }
+    json.update({{"ranks", run.where.ranks},
+                 {"threads", run.where.threads},
+                 {"device", run.where.device},
+                 {"device_name", run.where.device_name},
+                 {"device_note", run.where.note}});
+    json.update(more);
+    return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+}
 
 ordered_json json_number(double value) {
     return std::isfinite(value) ? ordered_json(value) : ordered_json(nullptr);
@@ -114,12 +140,6 @@ ordered_json json_matrix(const EigsReport::Matrix& matrix) {
             {"symmetry", to_string(matrix.symmetry)}};
 }
 
-ordered_json json_seconds(const EigsReport::Seconds& seconds) {
-    return {{"read", json_number(seconds.read)},
-            {"setup", json_number(seconds.setup)},
-            {"solve", json_number(seconds.solve)}};
-}
-
 ordered_json json_kernels(const std::vector<KernelRecord>& kernels) {
     ordered_json result = ordered_json::array();
     for (const KernelRecord& record : kernels) {
@@ -148,14 +168,19 @@ std::string utc_now() {
     return text;
 }
 
-std::string heading(const EigsReport::Matrix& matrix, const EigsReport::Where& where) {
+std::string heading(const EigsReport::Matrix& matrix, const RunFacts::Where& where) {
     std::string text = fmt::format("matrix      {}: {}, {}, {}, {}\n", matrix.spec,
                                    plural(matrix.rows, "row"), plural(matrix.nonzeros, "nonzero"),
                                    name_of(matrix.scalar), to_string(matrix.symmetry));
-    text += fmt::format("device      {}\n", device_line(where));
-    text += fmt::format("processes   {} of {}\n", plural(where.ranks, "rank"),
-                        plural(where.threads, "thread"));
-    return text;
+    return text + where_lines(where, where.note.empty() ? ""
+                                     : where.mixed      ? " (" + where.note + ")"
+                                                   : " (no GPU: quiver info devices says why)");
+}
+
+std::string where_lines(const RunFacts::Where& where, const std::string& note) {
+    return fmt::format("device      {}{}{}{}\nprocesses   {} of {}\n", where.device,
+                       where.device_name.empty() ? "" : " ", where.device_name, note,
+                       plural(where.ranks, "rank"), plural(where.threads, "thread"));
 }
 
 std::string abft_line(const EigsReport::Abft& abft) {
@@ -197,9 +222,22 @@ nlohmann::ordered_json json_abft(const EigsReport::Abft& abft) {
             {"updates_checked", counts.updates_checked}};
 }
 
-std::string seconds_line(const EigsReport::Seconds& seconds) {
-    return fmt::format("seconds     read {:.3f}, setup {:.3f}, solve {:.3f}\n", seconds.read,
-                       seconds.setup, seconds.solve);
+double seconds_of(const RunFacts& run, const std::string& name) {
+    for (const auto& [phase, seconds] : run.seconds) {
+        if (phase == name) {
+            return seconds;
+        }
+    }
+    return 0;
+}
+
+std::string seconds_line(const RunFacts& run) {
+    std::string text;
+    for (const auto& [name, seconds] : run.seconds) {
+        text += fmt::format("{}{}{}{:.3f}", text.empty() ? "seconds     " : ", ", name,
+                            name.empty() ? "" : " ", seconds);
+    }
+    return text + "\n";
 }
 
 std::string kernel_table(const std::vector<KernelRecord>& kernels) {

@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Parts that the subcommands with solvers share: a stopwatch, steps that may fail independently,
-// and the description of ranks and device.
+// The steps of a run that the subcommands with solvers share.
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <optional>
+#include <string>
 
 #include "apps/execution.hpp"
+#include "apps/interrupt.hpp"
+#include "apps/outputs.hpp"
+#include "apps/progress.hpp"
 #include "apps/report.hpp"
 #include "blockvec/context.hpp"
 #include "blockvec/error.hpp"
+#include "blockvec/event.hpp"
 
 namespace quiver::apps {
 
@@ -27,34 +32,54 @@ class Stopwatch {
     std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
-/// Runs steps so that a failed step does not prevent the later ones.
-class Attempts {
+/// The Context of a run with its progress on stderr, its phases, requests to stop, and its results.
+class SolverRun {
   public:
-    /// Runs a step and stores its error if the error is collective and the first one. Throws an
-    /// error of a single rank at once.
+    /// Makes the Context. The first phase begins. Collective; throws on all ranks.
+    SolverRun(const Comm& comm, const Execution& execution, bool verbose = false);
+    SolverRun(const SolverRun&) = delete;
+    SolverRun& operator=(const SolverRun&) = delete;
+
+    Context& ctx() { return *context_; }
+    /// The keep_going of a solver: false after SIGINT or SIGTERM. From this call until
+    /// restore_signals(), the first signal stops only the solver, so that results are still
+    /// reported.
+    std::function<bool(const IterationEvent&)> keep_going();
+    /// From this call on, SIGINT and SIGTERM end the process as usual.
+    void restore_signals() { interrupt_.reset(); }
+    /// Waits for the device. The next phase begins now; the time since the last one is not
+    /// reported.
+    void begin_phase();
+    /// Waits for the device; appends the seconds since the last phase ended to facts().seconds.
+    void end_phase(const char* name);
+    /// Ranks, threads and device, and the seconds of the phases that have ended.
+    const RunFacts& facts() const { return facts_; }
+
+    /// Runs `step`, which writes an output, if the output is given. A collective error is kept for
+    /// finish(), so that the other results are still delivered; other errors are thrown at once.
     template <class Step>
-    void add(Step&& step) {
-        try {
-            step();
-        } catch (const Error& error) {
-            if (!error.collective()) {
-                throw;
-            }
-            first_ = first_ ? first_ : error;
+    void write(const Output& output, Step&& step) {
+        if (output.given) {
+            attempt(step);
         }
     }
-    /// Throws the first stored error, on all ranks.
-    void finish() const {
-        if (first_) {
-            throw Error(*first_);
-        }
-    }
+    /// Prints the table, on stderr if one of the outputs is standard output, and writes the JSON if
+    /// it is given. Errors are kept as in write(). Collective.
+    void report(const std::string& table, const Output& json,
+                const std::function<std::string()>& make_json, const Output& other = {});
+    /// Throws the first error that was kept, on all ranks.
+    void finish() const;
 
   private:
-    std::optional<Error> first_;
-};
+    void attempt(const std::function<void()>& step);
 
-/// Ranks, threads and device of a run.
-EigsReport::Where where_it_ran(const Context& ctx, const Execution& execution);
+    const Comm& comm_;
+    Progress progress_;
+    std::optional<Context> context_;
+    std::optional<Interrupt> interrupt_;
+    RunFacts facts_;
+    std::optional<Error> first_error_;
+    Stopwatch watch_;
+};
 
 }  // namespace quiver::apps

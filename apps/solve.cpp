@@ -10,12 +10,13 @@
 #include <CLI/Formatter.hpp>
 #include <fmt/format.h>
 
+#include "apps/command_line.hpp"
 #include "apps/execution.hpp"
 #include "apps/fault_options.hpp"
 #include "apps/hermitian_check.hpp"
 #include "apps/number_option.hpp"
+#include "apps/outputs.hpp"
 #include "apps/problem.hpp"
-#include "apps/progress.hpp"
 #include "apps/right_hand_sides.hpp"
 #include "apps/row_distribution_options.hpp"
 #include "apps/run.hpp"
@@ -24,7 +25,6 @@
 #include "apps/subcommands.hpp"
 #include "blockvec/context.hpp"
 #include "blockvec/error.hpp"
-#include "kernels/output_file.hpp"
 #include "kernels/sparse/matrix_market_writer.hpp"
 #include "solvers/abft/protected_matrix.hpp"
 #include "solvers/linear/linear_solve.hpp"
@@ -37,18 +37,14 @@ struct SolveOptions {
     std::string matrix;
     std::string rhs_file;
     std::string rhs;
-    std::string output;
     std::string method = "auto";
     std::string preconditioner = "none";
     std::string device = "auto";
     std::string scalar = "auto";
-    std::string json;
+    Output output;
+    Output json;
     std::uint64_t seed = 1;
     bool verbose = false;
-    /// Which of these options were given. A file option that is given with an empty name is an
-    /// error.
-    bool output_given = false;
-    bool json_given = false;
     bool tol_given = false;
     RowDistribution rows;
     FaultOptions faults;
@@ -60,7 +56,6 @@ constexpr double single_tolerance = 1e-5;
 
 // The steps of run_solve(), in the order in which they are taken.
 void check_options(const SolveOptions& options);
-void check_outputs(const SolveOptions& options);
 void check_sizes(std::int64_t rows, std::int64_t cols, const Problem& problem,
                  const RightHandSides& sides);
 template <class T>
@@ -80,7 +75,7 @@ void run_methods(Context& ctx, const std::vector<LinearMethod>& methods,
                  const LinearProblem<T>& problem, BlockView<T> x, LinearOptions options,
                  SolveReport& report);
 template <class T>
-void deliver(Context& ctx, const SolveOptions& options, const SolveReport& report,
+void deliver(SolverRun& run, const SolveOptions& options, const SolveReport& report,
              const Reordering& reordering, const BlockVector<T>& x);
 
 bool run_solve(const Comm& comm, SolveOptions options) {
@@ -91,7 +86,9 @@ bool run_solve(const Comm& comm, SolveOptions options) {
         resolve_distribution(options.rows);
         require_one_standard_input({options.matrix, options.rhs_file});
         if (comm.rank() == 0) {
-            check_outputs(options);
+            check_outputs(
+                {&options.json, &options.output},
+                {{options.matrix}, {options.rhs_file, "the file of the right-hand sides"}});
         }
     });
     const Problem problem = inspect_problem(comm, options.matrix);
@@ -119,58 +116,52 @@ bool run_solve(const Comm& comm, SolveOptions options) {
 template <class T>
 bool solve(const Comm& comm, const SolveOptions& options, const Problem& problem,
            const RightHandSides& sides, const Execution& execution) {
+    SolverRun run(comm, execution, options.verbose);
+    Context& ctx = run.ctx();
     SolveReport report;
-    Stopwatch watch;
     CsrRows<T> rows = load_problem<T>(comm, problem, execution.device.threads, Partition::by_rows);
     const RowMap map = rows.map;
     comm.agree([&] { check_sizes(map.global_rows(), rows.global_cols, problem, sides); });
     const std::vector<LinearMethod> methods = choose_methods(comm, options, problem, rows);
     const Reordering reordering = distribute(comm, options.rows.options, execution, sides, rows);
-    std::optional<Context> ctx;
-    comm.agree([&] { ctx.emplace(comm, execution.device); });
-    const BlockVector<T> b = right_hand_sides<T>(*ctx, sides, reordering, options.seed);
-    report.seconds.read = watch.lap();
+    const BlockVector<T> b = right_hand_sides<T>(ctx, sides, reordering, options.seed);
+    run.end_phase("read");
 
-    Progress progress(comm, options.verbose);
-    ctx->set_event_sink([&](const Event& event) { progress.show(event); });
-    ctx->ledger().set_timing(true);
+    ctx.ledger().set_timing(true);
     report.matrix = {problem.spec, map.global_rows(), 0, dtype_v<T>, rows.symmetry};
-    SparseMatrix<T> matrix(*ctx, std::move(rows));
+    SparseMatrix<T> matrix(ctx, std::move(rows));
     report.matrix.nonzeros = matrix.global_nonzeros();
     std::optional<ProtectedMatrix<T>> guarded;
     if (options.faults.asked()) {
-        guarded.emplace(*ctx, matrix, options.faults.checks);
+        guarded.emplace(ctx, matrix, options.faults.checks);
     }
     const std::unique_ptr<Operator<T>> preconditioner =
-        make_preconditioner(*ctx, matrix, parse_preconditioner(options.preconditioner));
+        make_preconditioner(ctx, matrix, parse_preconditioner(options.preconditioner));
     BlockVector<T> x;
-    comm.agree([&] { x = BlockVector<T>(*ctx, reordering.solver_map(), b.width()); });
-    ctx->synchronize();
-    report.seconds.setup = watch.lap();
+    comm.agree([&] { x = BlockVector<T>(ctx, reordering.solver_map(), b.width()); });
+    run.end_phase("setup");
 
     Operator<T>& a = guarded ? static_cast<Operator<T>&>(*guarded) : matrix;
-    run_methods<T>(*ctx, methods,
+    run_methods<T>(ctx, methods,
                    {a, b.view(), {}, preconditioner.get(), guarded ? &*guarded : nullptr}, x.view(),
                    options.solver, report);
-    ctx->synchronize();
-    report.seconds.solve = watch.lap();
-    progress.clear();
+    run.end_phase("solve");
 
-    report.where = where_it_ran(*ctx, execution);
-    report.where.distribution = reordering.facts();
+    report.run = run.facts();
+    report.run.where.distribution = reordering.facts();
     report.rhs = sides.spec;
     report.preconditioner = options.preconditioner;
-    report.output = options.output;
+    report.output = options.output.path;
     report.tolerance = options.solver.tol;
     report.max_iterations = options.solver.max_iterations;
     report.restart = options.solver.restart;
     report.seed = options.seed;
-    report.kernels = ctx->ledger().records();
+    report.kernels = ctx.ledger().records();
     if (guarded) {
         report.abft = {options.faults.abft, guarded->counts().summed(comm),
                        options.faults.inject_given};
     }
-    deliver(*ctx, options, report, reordering, x);
+    deliver(run, options, report, reordering, x);
     return report.result.converged;
 }
 
@@ -185,25 +176,6 @@ void check_options(const SolveOptions& options) {
     }
     if (solver.restart < 1) {
         throw InputError(fmt::format("--restart {}: at least 1", solver.restart));
-    }
-}
-
-/// Checks that the output files can be written, and that they differ from each other and from the
-/// input files.
-void check_outputs(const SolveOptions& options) {
-    const auto check = [&](const std::string& option, const std::string& file) {
-        check_writable(file, option);
-        require_not_the_matrix(option, file, options.matrix);
-        require_not_the_matrix(option, file, options.rhs_file, "the file of the right-hand sides");
-    };
-    if (options.json_given) {
-        check("--json", options.json);
-    }
-    if (options.output_given) {
-        check("-o", options.output);
-    }
-    if (options.json_given && options.output_given && same_output(options.json, options.output)) {
-        throw InputError("--json and -o name the same file, " + options.json);
     }
 }
 
@@ -331,25 +303,18 @@ void run_methods(Context& ctx, const std::vector<LinearMethod>& methods,
 /// Prints the table and writes the requested files. After a failed write the others are still
 /// written; then the first error is thrown on all ranks.
 template <class T>
-void deliver(Context& ctx, const SolveOptions& options, const SolveReport& report,
+void deliver(SolverRun& run, const SolveOptions& options, const SolveReport& report,
              const Reordering& reordering, const BlockVector<T>& x) {
-    const Comm& comm = ctx.comm();
-    Attempts attempts;
-    attempts.add([&] {
-        print(comm, to_table(report, options.verbose),
-              table_stream({options.json, options.output}));
+    Context& ctx = run.ctx();
+    run.report(
+        to_table(report, options.verbose), options.json, [&] { return to_json(report); },
+        options.output);
+    run.write(options.output, [&] {
+        write_matrix_market(ctx.comm(), options.output.path,
+                            rows_of_block(ctx, reordering.to_user<T>(ctx, x.view())),
+                            "solution of A x = b, A " + report.matrix.spec + ", b " + report.rhs);
     });
-    if (options.json_given) {
-        attempts.add([&] { write_on_rank_0(comm, options.json, [&] { return to_json(report); }); });
-    }
-    if (options.output_given) {
-        attempts.add([&] {
-            write_matrix_market(
-                comm, options.output, rows_of_block(ctx, reordering.to_user<T>(ctx, x.view())),
-                "solution of A x = b, A " + report.matrix.spec + ", b " + report.rhs);
-        });
-    }
-    attempts.finish();
+    run.finish();
 }
 
 constexpr const char* solve_description =
@@ -383,13 +348,11 @@ void add_solve(CLI::App& app, Action& chosen) {
     solve->add_option("RHS", options->rhs_file,
                       "File with the right-hand sides as columns; - for standard input");
     solve->add_option("--rhs", options->rhs, "Right-hand sides without a file: ones or random:N");
-    const CLI::Option* output =
-        solve->add_option("-o,--output", options->output,
-                          "Write the solution to this Matrix Market file (gzip'd if it ends in "
-                          ".gz); - for standard output");
-    solve->add_option("--method", options->method, "METHOD, see below")
-        ->check(CLI::IsMember({"auto", "cg", "minres", "gmres", "bicgstab"}))
-        ->capture_default_str();
+    add_output(*solve, "-o,--output", options->output,
+               "Write the solution to this Matrix Market file (gzip'd if it ends in .gz); - for "
+               "standard output");
+    add_word(*solve, "--method", options->method, "METHOD, see below",
+             {"auto", "cg", "minres", "gmres", "bicgstab"});
     solve->add_option("--precond", options->preconditioner, "PRECONDITIONER, see below")
         ->capture_default_str();
     const CLI::Option* tol = add_number(*solve, "--tol", solver.tol,
@@ -397,32 +360,18 @@ void add_solve(CLI::App& app, Action& chosen) {
                                         "default in single precision is 1e-5");
     add_number(*solve, "--max-iterations", solver.max_iterations, "Steps before giving up");
     add_number(*solve, "--restart", solver.restart, "Steps of gmres before it restarts");
-    solve
-        ->add_option("--device", options->device,
-                     "Where to run; auto chooses a GPU if there is one")
-        ->check(CLI::IsMember({"auto", "host", "cuda"}))
-        ->capture_default_str();
-    solve
-        ->add_option("--scalar", options->scalar,
-                     "s, d, c, z as in BLAS; auto: z if the matrix or a right-hand side is "
-                     "complex, else d")
-        ->check(CLI::IsMember({"auto", "s", "d", "c", "z"}))
-        ->capture_default_str();
+    add_device(*solve, options->device);
+    add_word(*solve, "--scalar", options->scalar,
+             "s, d, c, z as in BLAS; auto: z if the matrix or a right-hand side is complex, else d",
+             {"auto", "s", "d", "c", "z"});
     add_row_distribution(*solve, options->rows);
-    const CLI::Option* json = solve->add_option("--json", options->json, json_option);
+    add_json(*solve, options->json);
     add_number(*solve, "--seed", options->seed, "Seed of random right-hand sides");
     solve->add_flag("-v,--verbose", options->verbose, "Show kernels, fallbacks and faults");
     add_fault_options(
         *solve, options->faults,
         "Detect silent faults in products with A, but not in those with the preconditioner");
-    solve->callback([=, &chosen] {
-        options->output_given = output->count() > 0;
-        options->json_given = json->count() > 0;
-        options->tol_given = tol->count() > 0;
-        chosen = [options](const Comm& comm) {
-            return run_solve(comm, *options) ? success : not_converged;
-        };
-    });
+    set_action(*solve, chosen, options, run_solve, [=] { options->tol_given = tol->count() > 0; });
 }
 
 }  // namespace quiver::apps

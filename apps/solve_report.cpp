@@ -6,7 +6,6 @@
 
 #include "apps/report_parts.hpp"
 #include "apps/row_distribution.hpp"
-#include "blockvec/config.hpp"
 
 namespace quiver::apps {
 namespace {
@@ -30,8 +29,8 @@ ordered_json of_columns(const LinearResult& result, Value&& value) {
 
 std::string to_table(const SolveReport& report, bool verbose) {
     const LinearResult& result = report.result;
-    std::string text =
-        heading(report.matrix, report.where) + distribution_lines(report.where.distribution);
+    std::string text = heading(report.matrix, report.run.where) +
+                       distribution_lines(report.run.where.distribution);
     text +=
         fmt::format("method      {}, preconditioner {}, {} from {}, ||b - A x|| <= {:.3g} ||b||\n",
                     report.method, report.preconditioner,
@@ -55,7 +54,7 @@ std::string to_table(const SolveReport& report, bool verbose) {
     if (report.abft) {
         text += abft_line(*report.abft);
     }
-    text += seconds_line(report.seconds);
+    text += seconds_line(report.run);
     if (!report.output.empty()) {
         text += fmt::format("solution    {}\n", report.output);
     }
@@ -67,11 +66,7 @@ std::string to_table(const SolveReport& report, bool verbose) {
 
 std::string to_json(const SolveReport& report) {
     const LinearResult& result = report.result;
-    ordered_json json = {
-        {"schema", report_schema},
-        {"command", "solve"},
-        {"version", config::version},
-        {"date", utc_now()},
+    const ordered_json json = {
         {"matrix", json_matrix(report.matrix)},
         {"rhs", report.rhs},
         {"method", report.method},
@@ -97,20 +92,16 @@ std::string to_json(const SolveReport& report) {
         {"iterations", result.iterations},
         {"operator_applications", result.operator_applications},
         {"preconditioner_applications", result.preconditioner_applications},
-        {"seconds", json_seconds(report.seconds)},
         {"output", report.output},
-        {"ranks", report.where.ranks},
-        {"threads", report.where.threads},
-        {"device", report.where.device},
-        {"device_name", report.where.device_name},
-        {"device_note", report.where.note},
-        {"distribution", json_distribution(report.where.distribution)},
+    };
+    ordered_json more = {
+        {"distribution", json_distribution(report.run.where.distribution)},
         {"kernels", json_kernels(report.kernels)},
     };
     if (report.abft) {
-        json["abft"] = json_abft(*report.abft);
+        more["abft"] = json_abft(*report.abft);
     }
-    return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+    return json_report("solve", json, report.run, more);
 }
 
 }  // namespace quiver::apps

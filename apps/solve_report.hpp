@@ -13,8 +13,7 @@ namespace quiver::apps {
 
 struct SolveReport {
     EigsReport::Matrix matrix;
-    EigsReport::Seconds seconds;
-    EigsReport::Where where;
+    RunFacts run;
     /// The file of the right-hand sides, "ones" or "random:N".
     std::string rhs;
     /// The method that ran last, and the methods that broke down before it.

@@ -4,9 +4,7 @@
 #include <algorithm>
 #include <complex>
 #include <memory>
-#include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <CLI/App.hpp>
@@ -14,12 +12,12 @@
 #include <CLI/Formatter.hpp>
 #include <fmt/format.h>
 
+#include "apps/command_line.hpp"
 #include "apps/execution.hpp"
-#include "apps/interrupt.hpp"
 #include "apps/number_option.hpp"
+#include "apps/outputs.hpp"
 #include "apps/points.hpp"
 #include "apps/problem.hpp"
-#include "apps/progress.hpp"
 #include "apps/report.hpp"
 #include "apps/run.hpp"
 #include "apps/standard_input.hpp"
@@ -29,7 +27,6 @@
 #include "blockvec/error.hpp"
 #include "kernels/column_ops.hpp"
 #include "kernels/hdf5_file.hpp"
-#include "kernels/output_file.hpp"
 #include "solvers/svd/pca.hpp"
 #include "solvers/svd/sparse_svd.hpp"
 #include "solvers/svd/tall_svd.hpp"
@@ -40,11 +37,11 @@ namespace {
 struct SvdCommand {
     std::string input;
     std::string dataset = "vectors";
-    std::string output;
-    std::string right;
     std::string device = "auto";
     std::string scalar = "auto";
-    std::string json;
+    Output output;
+    Output right;
+    Output json;
     bool pca = false;
     bool dense = false;
     bool one_pass = false;
@@ -60,42 +57,18 @@ struct SvdCommand {
     }
 };
 
-/// An output file that must be writable and must not be the input.
-void check_output(const SvdCommand& command, const char* option, const std::string& path) {
-    if (!path.empty()) {
-        require_hdf5();
-        check_writable(path, option, "an HDF5 file");
-        require_not_the_matrix(option, path, command.input, "the input file");
-    }
-}
-
 void check_command(const SvdCommand& command) {
     const auto refuse = [](const std::string& text) { throw InputError("svd: " + text); };
-    check_output(command, "-o", command.output);
-    check_output(command, "--right", command.right);
-    if (!command.json.empty()) {
-        check_writable(command.json);
-        require_not_the_matrix("--json", command.json, command.input, "the input file");
-    }
-    const std::vector<std::pair<std::string, std::string>> files{
-        {"-o", command.output}, {"--right", command.right}, {"--json", command.json}};
-    for (std::size_t a = 0; a < files.size(); ++a) {
-        for (std::size_t b = a + 1; b < files.size(); ++b) {
-            if (!files[a].second.empty() && !files[b].second.empty() &&
-                same_output(files[a].second, files[b].second)) {
-                throw InputError(files[a].first + " and " + files[b].first +
-                                 " name the same file, " + files[a].second);
-            }
-        }
-    }
+    check_outputs({&command.output, &command.right, &command.json},
+                  {{command.input, "the input file"}});
     const bool sparse = command.is_sparse();
-    if (!sparse && !command.right.empty()) {
+    if (!sparse && command.right.given) {
         refuse("--right is for sparse matrices; the file of -o also has the right vectors");
     }
     if (!sparse && command.sparse.smallest) {
         refuse("--smallest is for sparse matrices; without -k all values are computed");
     }
-    if (command.one_pass && (sparse || command.pca || !command.output.empty())) {
+    if (command.one_pass && (sparse || command.pca || command.output.given)) {
         refuse("--one-pass is for singular values of a block without -o");
     }
     const std::string allowed = sparse ? "sdcz" : command.pca ? "sdhb" : "sd";
@@ -109,40 +82,6 @@ void check_command(const SvdCommand& command) {
                                          : "s or d"));
     }
 }
-
-/// The steps that all kinds of input share.
-class SvdRun {
-  public:
-    SvdRun(const Comm& comm, const SvdCommand& command, const Execution& execution)
-        : comm_(comm), command_(command), execution_(execution), progress_(comm, false) {
-        comm.agree([&] { context_.emplace(comm, execution.device); });
-        ctx().set_event_sink([this](const Event& event) { progress_.show(event); });
-        report.input = command.input;
-    }
-    Context& ctx() { return *context_; }
-    double lap() {
-        ctx().synchronize();
-        return watch_.lap();
-    }
-    void print_report() {
-        progress_.clear();
-        report.where = where_it_ran(ctx(), execution_);
-        print(comm_, to_table(report), table_stream({command_.json}));
-        if (!command_.json.empty()) {
-            write_on_rank_0(comm_, command_.json, [&] { return to_json(report); });
-        }
-    }
-
-    SvdReport report;
-
-  private:
-    const Comm& comm_;
-    const SvdCommand& command_;
-    const Execution& execution_;
-    Progress progress_;
-    std::optional<Context> context_;
-    Stopwatch watch_;
-};
 
 template <class T>
 SmallMatrix<std::complex<double>> as_complex(const SmallMatrix<T>& from) {
@@ -174,21 +113,20 @@ void describe_points(const Points& points, Dtype scalar, SvdReport& report) {
 }
 
 template <class In>
-void run_pca(SvdRun& run, const SvdCommand& command, const Points& points) {
+void run_pca(SolverRun& run, const SvdCommand& command, const Points& points, SvdReport& report) {
     using T = centre_t<In>;
     Context& ctx = run.ctx();
-    SvdReport& report = run.report;
     report.kind = SvdReport::Kind::pca;
     describe_points(points, dtype_v<In>, report);
     const BlockVector<In> x = load_points<In>(ctx, points);
-    report.read = run.lap();
+    run.end_phase("read");
     PcaOptions options;
     options.k = command.k_given ? command.k : 0;
     report.pca = pca<In>(ctx, x.row_map(), x.view(), options);
     report.values = report.pca.singular_values;
     report.vectors = rows_of(report.pca.components, false);
-    report.work = run.lap();
-    if (!command.output.empty()) {
+    run.end_phase("decompose");
+    run.write(command.output, [&] {
         BlockVector<T> scores;
         ctx.comm().agree(
             [&] { scores = BlockVector<T>(ctx, x.row_map(), report.pca.components.rows()); });
@@ -201,78 +139,71 @@ void run_pca(SvdRun& run, const SvdCommand& command, const Points& points) {
                          {"ratios", report.pca.ratios},
                          {"values", report.values}};
         notes.texts.emplace_back("input", command.input);
-        write_block_vector(ctx, command.output, scores, notes);
-        report.write = run.lap();
-    }
-    run.print_report();
+        write_block_vector(ctx, command.output.path, scores, notes);
+    });
 }
 
 template <class T>
-void run_block(SvdRun& run, const SvdCommand& command, const Points& points) {
+void run_block(SolverRun& run, const SvdCommand& command, const Points& points, SvdReport& report) {
     Context& ctx = run.ctx();
-    SvdReport& report = run.report;
     report.kind = SvdReport::Kind::block;
     describe_points(points, dtype_v<T>, report);
     const BlockVector<T> x = load_points<T>(ctx, points);
-    report.read = run.lap();
+    run.end_phase("read");
     TallSvdOptions options;
     options.k = command.k_given ? command.k : 0;
-    options.left = !command.output.empty();
+    options.left = command.output.given;
     options.one_pass = command.one_pass;
     const TallSvd<T> svd = tall_svd<T>(ctx, x.row_map(), x.view(), options);
-    report.work = run.lap();
+    run.end_phase("decompose");
     report.values = svd.values;
     report.errors = svd.errors;
     report.rank = svd.rank;
     report.from_gram = svd.from_gram;
     report.vectors = rows_of(svd.right, true);
-    if (!command.output.empty()) {
+    run.write(command.output, [&] {
         BlockFileNotes notes;
         notes.dataset = "left";
         notes.matrices.push_back({"right", as_complex(svd.right), false});
         notes.numbers = {{"values", svd.values}, {"errors", svd.errors}};
         notes.texts.emplace_back("input", command.input);
-        write_block_vector(ctx, command.output, svd.left, notes);
-        report.write = run.lap();
-    }
-    run.print_report();
+        write_block_vector(ctx, command.output.path, svd.left, notes);
+    });
 }
 
 template <class T>
-void write_vectors(Context& ctx, const SvdCommand& command, const std::string& path,
-                   const char* dataset, const BlockVector<T>& block, const SvdReport& report) {
-    if (path.empty()) {
-        return;
-    }
-    BlockFileNotes notes;
-    notes.dataset = dataset;
-    notes.numbers = {{"values", report.values},
-                     {"errors", report.errors},
-                     {"residuals", report.sparse.residuals}};
-    notes.texts.emplace_back("input", command.input);
-    write_block_vector(ctx, path, block, notes);
+void write_vectors(SolverRun& run, const Output& output, const char* dataset,
+                   const BlockVector<T>& block, const SvdReport& report) {
+    run.write(output, [&] {
+        BlockFileNotes notes;
+        notes.dataset = dataset;
+        notes.numbers = {{"values", report.values},
+                         {"errors", report.errors},
+                         {"residuals", report.sparse.residuals}};
+        notes.texts.emplace_back("input", report.input);
+        write_block_vector(run.ctx(), output.path, block, notes);
+    });
 }
 
 template <class T>
-bool run_sparse(SvdRun& run, const SvdCommand& command, const Problem& problem) {
+void run_sparse(SolverRun& run, const SvdCommand& command, const Problem& problem,
+                SvdReport& report) {
     Context& ctx = run.ctx();
-    SvdReport& report = run.report;
     report.kind = SvdReport::Kind::sparse;
     report.scalar = dtype_v<T>;
     SparseMatrix<T> a(ctx, load_problem<T>(ctx.comm(), problem, ctx.threads()));
     report.rows = a.range_map().global_rows();
     report.columns = static_cast<std::int64_t>(a.domain_map().global_rows());
     report.sparse.nonzeros = a.global_nonzeros();
-    report.read = run.lap();
-    const Interrupt interrupt;
+    run.end_phase("read");
     SvdsOptions options = command.sparse;
     options.k =
         command.k_given
             ? command.k
             : static_cast<int>(std::min<std::int64_t>({command.k, report.rows, report.columns}));
-    options.keep_going = [&](const IterationEvent&) { return !interrupt.requested(); };
+    options.keep_going = run.keep_going();
     const SparseSvd<T> svd = svds(ctx, a, options);
-    report.work = run.lap();
+    run.end_phase("decompose");
     report.sparse.smallest = options.smallest;
     report.sparse.tol = options.tol;
     report.sparse.wanted = options.k;
@@ -288,11 +219,8 @@ bool run_sparse(SvdRun& run, const SvdCommand& command, const Problem& problem) 
     report.sparse.iterations = svd.iterations;
     report.sparse.products = svd.products;
     report.sparse.message = svd.message;
-    write_vectors(ctx, command, command.output, "left", svd.left, report);
-    write_vectors(ctx, command, command.right, "right", svd.right, report);
-    report.write = run.lap();
-    run.print_report();
-    return svd.converged;
+    write_vectors(run, command.output, "left", svd.left, report);
+    write_vectors(run, command.right, "right", svd.right, report);
 }
 
 bool run_svd(const Comm& comm, const SvdCommand& command) {
@@ -301,30 +229,38 @@ bool run_svd(const Comm& comm, const SvdCommand& command) {
             check_command(command);
         }
     });
+    SvdReport report;
+    report.input = command.input;
+    const auto deliver = [&](SolverRun& run) {
+        run.end_phase("write");
+        report.run = run.facts();
+        run.report(to_table(report), command.json, [&] { return to_json(report); });
+        run.finish();
+        return report.sparse.converged;
+    };
     if (command.is_sparse()) {
         const Problem problem = inspect_problem(comm, command.input);
         Dtype dtype = Dtype::d;
         comm.agree([&] { dtype = choose_scalar(problem, command.scalar); });
-        const Execution execution = choose_execution(comm, command.device);
-        SvdRun run(comm, command, execution);
-        return visit_dtype(dtype, [&]<class T>() { return run_sparse<T>(run, command, problem); });
+        SolverRun run(comm, choose_execution(comm, command.device));
+        visit_dtype(dtype, [&]<class T>() { run_sparse<T>(run, command, problem, report); });
+        return deliver(run);
     }
     const Points points = inspect_points(comm, command.input, command.dataset);
-    const Execution execution = choose_execution(comm, command.device);
-    SvdRun run(comm, command, execution);
+    SolverRun run(comm, choose_execution(comm, command.device));
     const char scalar = command.scalar.front();
     if (!command.pca) {
-        scalar == 's' ? run_block<float>(run, command, points)
-                      : run_block<double>(run, command, points);
+        scalar == 's' ? run_block<float>(run, command, points, report)
+                      : run_block<double>(run, command, points, report);
     } else if (scalar == 'h') {
-        run_pca<half_t>(run, command, points);
+        run_pca<half_t>(run, command, points, report);
     } else if (scalar == 'b') {
-        run_pca<bfloat16_t>(run, command, points);
+        run_pca<bfloat16_t>(run, command, points, report);
     } else {
-        scalar == 's' ? run_pca<float>(run, command, points)
-                      : run_pca<double>(run, command, points);
+        scalar == 's' ? run_pca<float>(run, command, points, report)
+                      : run_pca<double>(run, command, points, report);
     }
-    return true;
+    return deliver(run);
 }
 
 constexpr const char* svd_description =
@@ -381,26 +317,17 @@ void add_svd(CLI::App& app, Action& chosen) {
     add_sparse_options(*svd, command->sparse);
     svd->add_option("--dataset", command->dataset, "Dataset of an HDF5 file")
         ->capture_default_str();
-    svd->add_option("-o,--output", command->output,
-                    "HDF5 file: left vectors (of a block with the right ones), or scores and "
-                    "components");
-    svd->add_option("--right", command->right,
-                    "HDF5 file for the right vectors of a sparse matrix");
-    svd->add_option("--device", command->device, "Where to run; auto chooses a GPU if there is one")
-        ->check(CLI::IsMember({"auto", "host", "cuda"}))
-        ->capture_default_str();
-    svd->add_option("--scalar", command->scalar,
-                    "Precision: s or d; c or z for sparse matrices; h (half) or b (bfloat16) with "
-                    "--pca")
-        ->check(CLI::IsMember({"auto", "s", "d", "c", "z", "h", "b"}))
-        ->capture_default_str();
-    svd->add_option("--json", command->json, json_option);
-    svd->callback([=, &chosen] {
-        command->k_given = k->count() > 0;
-        chosen = [command](const Comm& comm) {
-            return run_svd(comm, *command) ? success : not_converged;
-        };
-    });
+    add_output(*svd, "-o,--output", command->output,
+               "HDF5 file: left vectors (of a block with the right ones), or scores and components",
+               hdf5_format);
+    add_output(*svd, "--right", command->right,
+               "HDF5 file for the right vectors of a sparse matrix", hdf5_format);
+    add_device(*svd, command->device);
+    add_word(*svd, "--scalar", command->scalar,
+             "Precision: s or d; c or z for sparse matrices; h (half) or b (bfloat16) with --pca",
+             {"auto", "s", "d", "c", "z", "h", "b"});
+    add_json(*svd, command->json);
+    set_action(*svd, chosen, command, run_svd, [=] { command->k_given = k->count() > 0; });
 }
 
 }  // namespace quiver::apps

@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/report_parts.hpp"
-#include "blockvec/config.hpp"
 
 namespace quiver::apps {
 namespace {
@@ -129,27 +128,17 @@ void add_kind(ordered_json& json, const SvdReport& report) {
 }  // namespace
 
 std::string to_table(const SvdReport& report) {
-    const EigsReport::Where& where = report.where;
     std::string text = fmt::format(
         "{}{}: {}, {}, {}{}\n", report.kind == Kind::sparse ? "matrix      " : "block       ",
         report.input, plural(report.rows, "row"), plural(report.columns, "column"),
         report.kind == Kind::sparse ? plural(report.sparse.nonzeros, "nonzero") + ", " : "",
         name_of(report.scalar));
-    text += fmt::format("device      {}{}{}\n", where.device, where.device_name.empty() ? "" : " ",
-                        where.device_name);
-    text += fmt::format("processes   {} of {}\n", plural(where.ranks, "rank"),
-                        plural(where.threads, "thread"));
-    text += kind_lines(report) + value_table(report);
-    return text + fmt::format("\nseconds     read {:.3f}, decompose {:.3f}, write {:.3f}\n",
-                              report.read, report.work, report.write);
+    return text + where_lines(report.run.where) + kind_lines(report) + value_table(report) + "\n" +
+           seconds_line(report.run);
 }
 
 std::string to_json(const SvdReport& report) {
     ordered_json json = {
-        {"schema", report_schema},
-        {"command", "svd"},
-        {"version", config::version},
-        {"date", utc_now()},
         {"input", report.input},
         {"dataset", report.dataset.empty() ? ordered_json(nullptr) : ordered_json(report.dataset)},
         {"kind", name_of_kind(report.kind)},
@@ -159,13 +148,7 @@ std::string to_json(const SvdReport& report) {
         {"k", report.values.size()},
         {"values", json_numbers(report.values)}};
     add_kind(json, report);
-    json["seconds"] = {{"read", report.read}, {"decompose", report.work}, {"write", report.write}};
-    json["ranks"] = report.where.ranks;
-    json["threads"] = report.where.threads;
-    json["device"] = report.where.device;
-    json["device_name"] = report.where.device_name;
-    json["device_note"] = report.where.note;
-    return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+    return json_report("svd", json, report.run);
 }
 
 }  // namespace quiver::apps

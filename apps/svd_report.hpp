@@ -49,10 +49,7 @@ struct SvdReport {
         std::string message;
     } sparse;
 
-    double read = 0;
-    double work = 0;
-    double write = 0;
-    EigsReport::Where where;
+    RunFacts run;
 };
 
 std::string to_table(const SvdReport& report);

@@ -313,23 +313,23 @@ void HamiltonianOperator<T>::Data::upload(Context& ctx) {
     place = ctx.place();
 }
 
+std::shared_ptr<const StateBasis> make_state_basis(Context& ctx, const HamiltonianModel& model,
+                                                   const StateBasis::KeepGoing& keep_going) {
+    ctx.comm().agree([&] {
+        const Expression h = expression_of(model, model.terms);
+        if (!same_operator(h, adjoint(h))) {
+            throw InputError(
+                "Hamiltonian: the terms are not Hermitian; `hc` at the end of a term adds its "
+                "adjoint");
+        }
+        require_sector(model, model.terms, h);
+    });
+    return std::make_shared<const StateBasis>(ctx, model, keep_going);
+}
+
 template <class T>
 HamiltonianOperator<T>::HamiltonianOperator(Context& ctx, const HamiltonianModel& model)
-    : HamiltonianOperator(
-          ctx,
-          [&] {
-              ctx.comm().agree([&] {
-                  const Expression h = expression_of(model, model.terms);
-                  if (!same_operator(h, adjoint(h))) {
-                      throw InputError(
-                          "Hamiltonian: the terms are not Hermitian; `hc` at the "
-                          "end of a term adds its adjoint");
-                  }
-                  require_sector(model, model.terms, h);
-              });
-              return std::make_shared<const StateBasis>(ctx, model);
-          }(),
-          model.terms) {}
+    : HamiltonianOperator(ctx, make_state_basis(ctx, model), model.terms) {}
 
 template <class T>
 HamiltonianOperator<T>::HamiltonianOperator(Context& ctx, std::shared_ptr<const StateBasis> basis,

@@ -16,6 +16,12 @@
 
 namespace quiver {
 
+/// The states of H = model.terms in model.sector; the model must be the same on all ranks. Throws
+/// InputError on all ranks if H is not Hermitian, does not conserve the numbers of the sector or
+/// does not have its symmetries; the errors of StateBasis. Collective.
+std::shared_ptr<const StateBasis> make_state_basis(Context& ctx, const HamiltonianModel& model,
+                                                   const StateBasis::KeepGoing& keep_going = {});
+
 /// Y = H X, with entries computed from the bits of the states in every product. A row of Y gathers
 /// rows of X in a fixed order: any number of ranks and threads gives the same bits.
 ///
@@ -27,12 +33,11 @@ namespace quiver {
 template <class T>
 class HamiltonianOperator final : public Operator<T> {
   public:
-    /// H = model.terms in model.sector; the model must be the same on all ranks. Throws InputError
-    /// on all ranks if H is not Hermitian, does not conserve the numbers of the sector or does not
-    /// have its symmetries, and if T is real but the matrix complex. Collective.
+    /// H = model.terms on the states of make_state_basis(). Throws its errors, and InputError on
+    /// all ranks if T is real but the matrix complex. Collective.
     HamiltonianOperator(Context& ctx, const HamiltonianModel& model);
-    /// The operator of other terms on the same states. Throws as above, but the terms need not be
-    /// Hermitian. Collective.
+    /// The operator of any terms on the states of `basis`, whose search was not interrupted. Throws
+    /// as above, but the terms need not be Hermitian. Collective.
     HamiltonianOperator(Context& ctx, std::shared_ptr<const StateBasis> basis,
                         const std::vector<HamiltonianTerm>& terms);
     HamiltonianOperator(HamiltonianOperator&&) noexcept;

@@ -8,7 +8,6 @@
 #include <string>
 
 #include "blockvec/error.hpp"
-#include "blockvec/event.hpp"
 #include "blockvec/memory.hpp"
 #include "kernels/hamiltonian/placed.hpp"
 #include "kernels/hamiltonian/words.hpp"
@@ -61,8 +60,11 @@ struct StateBasis::Tables {
     StateSpace placed{};
     std::vector<Buffer> copies;
 
-    void find_representatives(Context& ctx, std::int64_t plain,
-                              const std::vector<std::complex<double>>& characters);
+    bool find_representatives(Context& ctx, std::int64_t plain,
+                              const std::vector<std::complex<double>>& characters,
+                              const KeepGoing& keep_going);
+    void search(int threads, std::int64_t first, std::int64_t last,
+                const std::vector<std::complex<double>>& characters);
     void gather(const Comm& comm);
     void fill_buckets();
     std::int64_t place(Context& ctx);
@@ -109,39 +111,64 @@ StateSpace plain_space(const HamiltonianModel& model) {
 
 }  // namespace
 
-/// Every rank examines its share of the plain states.
-void StateBasis::Tables::find_representatives(Context& ctx, std::int64_t plain,
-                                              const std::vector<std::complex<double>>& characters) {
+/// Appends the representatives among the rows `first` to `last` - 1 of the plain states.
+void StateBasis::Tables::search(int threads, std::int64_t first, std::int64_t last,
+                                const std::vector<std::complex<double>>& characters) {
+    const int chunks = static_cast<int>(
+        std::min<std::int64_t>(std::int64_t{16} * threads, (last - first) / 256 + 1));
+    std::vector<std::vector<std::uint64_t>> words(static_cast<std::size_t>(chunks));
+    std::vector<std::vector<unsigned char>> counts(static_cast<std::size_t>(chunks));
+    host::for_chunks(chunks, last - first, [&](host::Chunk chunk) {
+        const auto at = static_cast<std::size_t>(chunk.index);
+        std::int64_t row = first + chunk.first;
+        const std::int64_t end = first + chunk.last;
+        std::uint64_t word = row < end ? host.plain_word(row) : 0;
+        for (; row < end; word = host.next(row, word), ++row) {
+            const int count = stabiliser_of(host, word, characters);
+            if (count > 0) {
+                words[at].push_back(word);
+                counts[at].push_back(static_cast<unsigned char>(count));
+            }
+        }
+    });
+    for (std::size_t at = 0; at < words.size(); ++at) {
+        representatives.insert(representatives.end(), words[at].begin(), words[at].end());
+        stabiliser.insert(stabiliser.end(), counts[at].begin(), counts[at].end());
+    }
+}
+
+/// Every rank examines its share of the plain states. Returns false on all ranks if keep_going does
+/// so on one.
+bool StateBasis::Tables::find_representatives(Context& ctx, std::int64_t plain,
+                                              const std::vector<std::complex<double>>& characters,
+                                              const KeepGoing& keep_going) {
     constexpr std::int64_t noticeable = 100'000'000;
     if (plain >= noticeable) {
         ctx.emit(NoticeEvent{"searching " + std::to_string(plain) +
                              " states for those of the symmetry sector"});
     }
-    const RowMap share = RowMap::by_rows(ctx.comm(), plain);
-    ctx.comm().agree([&] {
-        const int chunks = static_cast<int>(
-            std::min<std::int64_t>(std::int64_t{16} * ctx.threads(), share.local_rows() / 256 + 1));
-        std::vector<std::vector<std::uint64_t>> words(static_cast<std::size_t>(chunks));
-        std::vector<std::vector<unsigned char>> counts(static_cast<std::size_t>(chunks));
-        host::for_chunks(chunks, share.local_rows(), [&](host::Chunk chunk) {
-            const auto at = static_cast<std::size_t>(chunk.index);
-            std::int64_t row = share.first_row() + chunk.first;
-            const std::int64_t last = share.first_row() + chunk.last;
-            std::uint64_t word = row < last ? host.plain_word(row) : 0;
-            for (; row < last; word = host.next(row, word), ++row) {
-                const int count = stabiliser_of(host, word, characters);
-                if (count > 0) {
-                    words[at].push_back(word);
-                    counts[at].push_back(static_cast<unsigned char>(count));
-                }
-            }
+    const Comm& comm = ctx.comm();
+    const RowMap share = RowMap::by_rows(comm, plain);
+    // The images of a part take about 0.1 s of one core. All ranks have the same number of parts.
+    constexpr std::int64_t images = 20'000'000;
+    const std::int64_t part = std::max<std::int64_t>(images / std::ssize(characters), 1);
+    const std::int64_t parts = comm.max((share.local_rows() + part - 1) / part);
+    for (std::int64_t i = 0; i < parts; ++i) {
+        bool goes_on = true;
+        comm.agree([&] {
+            search(ctx.threads(), share.first_row() + std::min(i * part, share.local_rows()),
+                   share.first_row() + std::min((i + 1) * part, share.local_rows()), characters);
+            IterationEvent event{"exact diagonalisation"};
+            event.iteration = i + 1;
+            event.stage = "states";
+            goes_on = !keep_going || keep_going(event);
         });
-        for (std::size_t at = 0; at < words.size(); ++at) {
-            representatives.insert(representatives.end(), words[at].begin(), words[at].end());
-            stabiliser.insert(stabiliser.end(), counts[at].begin(), counts[at].end());
+        if (keep_going && comm.sum(std::int64_t{goes_on ? 0 : 1}) > 0) {
+            return false;
         }
-    });
-    gather(ctx.comm());
+    }
+    gather(comm);
+    return true;
 }
 
 /// Gives every rank the representatives of all ranks, in the order of the ranks.
@@ -212,7 +239,7 @@ std::int64_t StateBasis::Tables::place(Context& ctx) {
     return arrays.bytes();
 }
 
-StateBasis::StateBasis(Context& ctx, const HamiltonianModel& model)
+StateBasis::StateBasis(Context& ctx, const HamiltonianModel& model, const KeepGoing& keep_going)
     : model_(model), tables_(std::make_unique<Tables>()) {
     StateSpace& space = tables_->host;
     std::int64_t plain = 0;
@@ -229,7 +256,10 @@ StateBasis::StateBasis(Context& ctx, const HamiltonianModel& model)
         space.rows = plain;
     });
     if (model_.sector.has_symmetries()) {
-        tables_->find_representatives(ctx, plain, characters());
+        interrupted_ = !tables_->find_representatives(ctx, plain, characters(), keep_going);
+        if (interrupted_) {
+            return;
+        }
         ctx.comm().agree([&] {
             space.rows = static_cast<std::int64_t>(tables_->representatives.size());
             if (space.rows == 0) {

@@ -4,10 +4,12 @@
 
 #include <complex>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
 #include "blockvec/context.hpp"
+#include "blockvec/event.hpp"
 #include "blockvec/row_map.hpp"
 #include "kernels/hamiltonian/terms.hpp"
 
@@ -26,13 +28,19 @@ struct StateSpace;
 /// Source: Lin, Phys. Rev. B 42 (1990) 6561; Sandvik, AIP Conf. Proc. 1297 (2010) 135, section 4.
 class StateBasis {
   public:
+    using KeepGoing = std::function<bool(const IterationEvent&)>;
     /// Throws InputError on all ranks for an empty sector or one with too many states. Collective.
-    /// Cost with symmetries: about `order()` operations for each state without them.
-    StateBasis(Context& ctx, const HamiltonianModel& model);
+    /// Cost with symmetries: about `order()` operations for each state without them. If keep_going
+    /// is set, it is called several times a second during this search; if it returns false on any
+    /// rank, the search ends on all ranks with a basis that has no states. It must be set on all
+    /// ranks or on none.
+    StateBasis(Context& ctx, const HamiltonianModel& model, const KeepGoing& keep_going = {});
     StateBasis(const StateBasis&) = delete;
     StateBasis& operator=(const StateBasis&) = delete;
     ~StateBasis();
 
+    /// True if keep_going ended the search.
+    bool interrupted() const { return interrupted_; }
     const HamiltonianModel& model() const { return model_; }
     const RowMap& row_map() const { return map_; }
     /// The elements of the symmetry group.
@@ -47,6 +55,7 @@ class StateBasis {
 
   private:
     struct Tables;
+    bool interrupted_ = false;
     HamiltonianModel model_;
     RowMap map_;
     std::int64_t bytes_ = 0;

@@ -73,6 +73,14 @@ def whole_number(value: Any, name: str) -> int:
         raise TypeError(f"{name}={value!r}: an integer is expected") from None
 
 
+def number_from_zero(value: Any, name: str) -> float:
+    """A finite number that is not negative: a tolerance or a time."""
+    number = float(value)
+    if not 0 <= number < float("inf"):
+        raise ValueError(f"{name}={value!r}: a finite number from 0 on is expected")
+    return number
+
+
 def library_name(x: Any) -> str:
     """'numpy', 'cupy' or 'torch'; 'dlpack' for an array of another library; '' if x is no array."""
     kind = type(x)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import _core
-from ._arrays import dtype_of, library_name, scalar_of, sparse_source, space_of, whole_number
+from ._arrays import dtype_of, library_name, number_from_zero, scalar_of, sparse_source, space_of, whole_number
 
 
 class KMeans(NamedTuple):
@@ -98,7 +98,7 @@ def kmeans(X: Any, k: int, *, init: Any = "k-means++", n_init: int = 1, max_iter
     n, d = x.shape
     starts = _starts(init, char) if given else None
     request = _core.KmeansRequest()
-    request.k, request.tol = whole_number(k, "k"), float(tol)
+    request.k, request.tol = whole_number(k, "k"), number_from_zero(tol, "tol")
     request.max_iterations = whole_number(max_iter, "max_iter")
     request.runs = whole_number(n_init, "n_init")
     if whole_number(seed, "seed") < 0:

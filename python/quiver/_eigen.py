@@ -11,7 +11,7 @@ from typing import Any, Callable, NamedTuple
 import numpy as np
 
 from . import _core
-from ._arrays import Space, real_scalar, space_of, sparse_source, whole_number
+from ._arrays import Space, number_from_zero, real_scalar, space_of, sparse_source, whole_number
 from ._operators import (LinearOperator, is_dense, is_stored, make_function, make_operator,
                          operand_space, problem_scalar, shape_of, sizes)
 
@@ -262,7 +262,9 @@ def eigsh(A: Any, k: int = 6, M: Any = None, sigma: float | None = None, which: 
     space = operand_space(A, (v0, constraints), device, stream, comm)
     rows, n = sizes(space, ("A", A), ("M", M), vectors=(v0, constraints))
     k = whole_number(k, "k")
-    _check_numbers(tol, window)
+    tol, max_seconds = number_from_zero(tol, "tol"), number_from_zero(max_seconds, "max_seconds")
+    if window is not None and np.shape(window) != (2,):
+        raise ValueError(f"window={window!r}: a pair (low, high) is expected")
     named_none = isinstance(preconditioner, str) and preconditioner == "none"
     if method == "lanczos" and preconditioner is not None and not named_none:
         raise ValueError("method='lanczos' uses no preconditioner: choose 'lobpcg' or 'jd', or "
@@ -288,9 +290,9 @@ def eigsh(A: Any, k: int = 6, M: Any = None, sigma: float | None = None, which: 
     request = _core.EigenRequest()
     request.method, request.block, request.abft = method, block, abft
     request.inner = inner
-    request.tol = float(tol) if tol > 0 else float(np.finfo(char).eps)
+    request.tol = tol or float(np.finfo(char).eps)
     request.window = None if window is None else (float(window[0]), float(window[1]))
-    request.max_seconds = float(max_seconds)
+    request.max_seconds = max_seconds
     if maxiter is not None:
         if maxiter < 1:
             raise ValueError(f"maxiter={maxiter!r} must be at least 1")
@@ -325,13 +327,6 @@ def _check_words(which: str, mode: str, on_unverified: str) -> None:
                                ("on_unverified", on_unverified, ("raise", "warn", "ignore"))):
         if value not in words:
             raise ValueError(f"{name}={value!r} is not one of {', '.join(words)}")
-
-
-def _check_numbers(tol: float, window: Any) -> None:
-    if np.isnan(tol):
-        raise ValueError("tol=nan: a number is expected")
-    if window is not None and np.shape(window) != (2,):
-        raise ValueError(f"window={window!r}: a pair (low, high) is expected")
 
 
 def _real_sigma(sigma: Any) -> float:

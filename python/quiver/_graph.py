@@ -8,7 +8,8 @@ from typing import Any, Callable, NamedTuple
 import numpy as np
 
 from . import _core
-from ._arrays import Space, dtype_of, library_name, scalar_of, space_of, sparse_source, whole_number
+from ._arrays import (Space, dtype_of, library_name, number_from_zero, scalar_of, space_of,
+                      sparse_source, whole_number)
 from ._eigen import Iteration, NoConvergence, Progress, _exception
 from ._operators import SparseMatrix, csr_arrays, operand_dtype, operand_space, sizes
 
@@ -125,8 +126,9 @@ def spectral_embedding(A: Any, k: int = 2, *, neighbors: int | None = None,
     if char not in "fd":
         raise ValueError("A is complex; the weights of a graph are real")
     request, graph = _core.EigenRequest(), _core.GraphRequest()
-    request.k, request.method, request.tol = min(max(whole_number(k, "k"), -1), 2**31 - 1), method, float(tol)
-    request.max_seconds, request.seed = float(max_seconds), whole_number(seed, "seed")
+    request.k, request.method = min(max(whole_number(k, "k"), -1), 2**31 - 1), method
+    request.tol, request.seed = number_from_zero(tol, "tol"), whole_number(seed, "seed")
+    request.max_seconds = number_from_zero(max_seconds, "max_seconds")
     if maxiter is not None:
         if maxiter < 1:
             raise ValueError(f"maxiter={maxiter!r} must be at least 1")

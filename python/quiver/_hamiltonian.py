@@ -10,7 +10,7 @@ from typing import Any, Mapping, NamedTuple
 import numpy as np
 
 from . import _core
-from ._arrays import scalar_of, space_of, whole_number
+from ._arrays import number_from_zero, scalar_of, space_of, whole_number
 
 
 class Density(NamedTuple):
@@ -112,7 +112,8 @@ def ed(terms: Any, k: int = 6, *, sector: Mapping[str, Any] | None = None,
     char = scalar_of(dtype) if dtype is not None else "D" if _core.is_complex(text) else "d"
     space = space_of(device=device, stream=stream).with_comm(comm)
     request = _core.EdRequest()
-    request.k, request.tol, request.seed = whole_number(k, "k"), float(tol), whole_number(seed, "seed")
+    request.k, request.seed = whole_number(k, "k"), whole_number(seed, "seed")
+    request.tol = number_from_zero(tol, "tol")
     request.density = moments is not None
     request.moments = int(moments or 0)
     request.columns, request.points = int(columns), int(points)

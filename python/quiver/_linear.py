@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from . import _core
-from ._arrays import Space
+from ._arrays import Space, number_from_zero
 from ._eigen import Progress
 from ._operators import make_operator, operand_space, problem_scalar, shape_of, sizes
 
@@ -88,13 +88,12 @@ _SHARED = """
 
 def _tolerances(space: Space, b: Any, rtol: float, atol: float) -> list[float]:
     """The relative tolerance of each column; rtol for a zero column, which converges at once."""
-    if rtol < 0 or atol < 0:
-        raise ValueError(f"rtol={rtol}, atol={atol}: tolerances must not be negative")
+    rtol, atol = number_from_zero(rtol, "rtol"), number_from_zero(atol, "atol")
     norms = np.sqrt(space.sum((np.abs(space.numpy(b)) ** 2).sum(axis=0))) if atol > 0 else None
     columns = b.shape[1]
     if norms is None:
-        return [float(rtol)] * columns
-    return [float(max(rtol, atol / norm)) if norm > 0 else float(rtol) for norm in norms]
+        return [rtol] * columns
+    return [float(max(rtol, atol / norm)) if norm > 0 else rtol for norm in norms]
 
 
 def _solve(method: str, A: Any, b: Any, x0: Any, rtol: float, atol: float, steps: int, M: Any,

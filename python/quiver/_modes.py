@@ -8,7 +8,7 @@ from typing import Any, Callable, NamedTuple
 import numpy as np
 
 from . import _core
-from ._arrays import Space, sparse_source, whole_number
+from ._arrays import Space, number_from_zero, sparse_source, whole_number
 from ._eigen import EigenInfo, Iteration, Progress, _deliver, _Problem
 from ._operators import SparseMatrix, make_operator, operand_space, problem_scalar, sizes
 
@@ -117,8 +117,10 @@ def modes(K: Any, M: Any, k: int = 6, *, range: tuple[float, float] | None = Non
     stiffness = make_operator(K, rows, space, char, "K")
     mass = make_operator(M, rows, space, char, "M")
     request = _core.ModesRequest()
-    request.k, request.tol, request.method = whole_number(k, "k"), float(tol), method
-    request.max_seconds, request.rigid_below = float(max_seconds), float(rigid_below)
+    request.k, request.method = whole_number(k, "k"), method
+    request.tol = number_from_zero(tol, "tol")
+    request.max_seconds = number_from_zero(max_seconds, "max_seconds")
+    request.rigid_below = float(rigid_below)
     request.near = None if near is None else float(near)
     if range is not None:
         request.k, request.range = 1, (float(range[0]), float(range[1]))

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import _core
-from ._arrays import (Space, dtype_of, library_name, real_scalar,
+from ._arrays import (Space, dtype_of, library_name, number_from_zero, real_scalar,
                       scalar_of, space_of, sparse_source, whole_number)
 from ._operators import SparseMatrix
 
@@ -262,10 +262,10 @@ def svds(A: Any, k: int = 6, ncv: int | None = None, tol: float = 0, which: str 
     request = _core.SvdsRequest()
     char = matrix.dtype.char
     request.k, request.smallest = whole_number(k, "k"), which == "SM"
-    request.tol = float(tol) if tol > 0 else 32 * float(np.finfo(char).eps)
+    request.tol = number_from_zero(tol, "tol") or 32 * float(np.finfo(char).eps)
     request.max_basis = 0 if ncv is None else max(whole_number(ncv, "ncv"), whole_number(k, "k") + 12)
     request.max_iterations = 0 if maxiter is None else whole_number(maxiter, "maxiter")
-    request.max_seconds = float(max_seconds)
+    request.max_seconds = number_from_zero(max_seconds, "max_seconds")
     space = matrix._space
     with space.entered():
         outcome = _core.svds(request, matrix._operator, matrix.H._operator)

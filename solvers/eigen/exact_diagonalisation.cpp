@@ -37,13 +37,19 @@ std::vector<EnergyLevel> levels_of(const EigenResult<T>& result) {
 template <class T>
 ExactResult<T> exact_diagonalisation(Context& ctx, const HamiltonianModel& model,
                                      const ExactOptions& options) {
-    HamiltonianOperator<T> h(ctx, model);
     ExactResult<T> result;
+    result.gap = std::numeric_limits<double>::quiet_NaN();
+    const auto basis = make_state_basis(ctx, model, options.eigen.keep_going);
+    result.group_order = basis->order();
+    if (basis->interrupted()) {
+        result.eigen.interrupted = true;
+        result.eigen.message = "interrupted in the search for the states of the sector";
+        return result;
+    }
+    HamiltonianOperator<T> h(ctx, basis, model.terms);
     result.states = h.row_map().global_rows();
-    result.group_order = h.basis()->order();
     result.table_bytes = ctx.comm().max(h.memory_bytes());
     result.halo_rows = ctx.comm().max(h.halo_size());
-    result.gap = std::numeric_limits<double>::quiet_NaN();
     if (options.eigen.k != 0) {
         EigenOptions eigen = options.eigen;
         eigen.k = static_cast<int>(std::min<std::int64_t>(eigen.k, result.states));
@@ -58,7 +64,7 @@ ExactResult<T> exact_diagonalisation(Context& ctx, const HamiltonianModel& model
     }
     result.density = density_of_states<T>(ctx, h, *options.density);
     if (!model.probe.empty() && !result.levels.empty()) {
-        HamiltonianOperator<T> a(ctx, h.basis(), model.probe);
+        HamiltonianOperator<T> a(ctx, basis, model.probe);
         const int count = result.levels.front().degeneracy;
         if (result.eigen.cluster_cut && result.levels.size() == 1) {
             InputError error("exact diagonalisation: the ground level has more than the k = " +

@@ -48,7 +48,9 @@ struct ExactResult {
 };
 
 /// The options.eigen.k lowest energies and states of `model` in its sector, by eigensolve() with a
-/// HamiltonianOperator, and densities by the kernel polynomial method.
+/// HamiltonianOperator, and densities by the kernel polynomial method. eigen.keep_going is also
+/// called in the search for the states of a sector with symmetries; if it ends this search, the
+/// result has no states and no energies, and eigen.interrupted is true.
 ///
 /// T must be complex if model.is_complex(). Throws the errors of HamiltonianOperator, eigensolve()
 /// and density_of_states(). Collective. Cost: that of these.

@@ -82,6 +82,26 @@ TEST_F(Ed, UsesComplexNumbersForOtherMomentaAndPrintsTerms) {
     EXPECT_EQ(text.out, "spins 3\nring -4 z z 0 1\nring -1 x 0\n\n");
 }
 
+/// The search for the states of this sector takes a minute of one core, and with 601 million states
+/// it is announced.
+TEST_F(Ed, TerminationEndsTheSearchForStates) {
+    for (const std::string options : {"-k 1", "-k 0 --density"}) {
+        const Outcome outcome = run_script(
+            QUIVER_COMMAND " ed model:heisenberg,L=32 --sector sz=0 --sector momentum=0 " +
+                options + " --device host --json ended.json 2>notes &\n" +
+                "until grep -q searching notes; do sleep 0.1; done\nkill -TERM $!\nwait $!",
+            1, folder, 500);
+        EXPECT_EQ(outcome.status, 1) << outcome.err << read_file(folder.path("notes"));
+        EXPECT_NE(outcome.out.find("INTERRUPTED: interrupted in the search for the states"),
+                  std::string::npos)
+            << outcome.out;
+        const json result = json::parse(read_file(folder.path("ended.json")));
+        EXPECT_EQ(result["interrupted"], true);
+        EXPECT_EQ(result["states"], 0);
+        EXPECT_TRUE(result["energies"].empty());
+    }
+}
+
 TEST_F(Ed, RefusesWrongInputInOneLine) {
     const std::string wrong = folder.write("wrong.txt", "spins 4\nterm 1 q 0\n");
     const std::vector<std::pair<std::string, std::string>> cases{

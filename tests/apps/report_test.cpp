@@ -96,7 +96,7 @@ TEST(Report, DigitsFollowFromErrorBounds) {
 TEST(Report, ProfileShowsTheCostOfAnIteration) {
     EigsReport report = small_report();
     report.iterations = 10;
-    report.seconds.solve = 1;
+    report.run.seconds = {{"solve", 1.0}};
     report.kernels[0].seconds = 0.5;
     report.kernels.push_back(
         {{"tsmm", Dtype::z, Place::host, 12, 5, 4, 100, 200}, 15, 1500, 1000, 0.25});

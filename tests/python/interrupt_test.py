@@ -22,7 +22,8 @@ def slow_matrix():
     lambda a: quiver.eigsh(a, 20, which="SA", method="chebyshev", maxiter=10**6),
     lambda a: quiver.cg(a, np.ones(20000), rtol=1e-16, maxiter=10**7),
     lambda a: quiver.gmres(a, np.ones(20000), rtol=1e-16, maxiter=10**7),
-], ids=["lanczos", "chebyshev", "cg", "gmres"])
+    lambda a: quiver.ed("model:heisenberg,L=32", k=1, sector={"sz": 0, "momentum": 0}),
+], ids=["lanczos", "chebyshev", "cg", "gmres", "states"])
 def test_ctrl_c_ends_a_solve(solve):
     timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
     start = time.process_time()  # CPU time, because other jobs may use most of the machine

@@ -126,5 +126,5 @@ def test_errors(rng):
         quiver.kmeans(np.ones((5, 2)), 2, seed=-1)
     with pytest.raises(TypeError, match="complex"):
         quiver.kmeans(x + 1j, 2)
-    with pytest.raises(ValueError, match="tol = -1"):
+    with pytest.raises(ValueError, match="tol=-1.0: a finite number"):
         quiver.kmeans(x, 2, tol=-1.0)

@@ -289,6 +289,39 @@ TEST(SpectralDensity, RefusesBoundsThatDoNotHoldTheSpectrumAndStops) {
     EXPECT_LT(stopped.moments.size(), 20U);
 }
 
+/// The states of a ring of 22 spins that all symmetries leave unchanged are counted by the lemma of
+/// Burnside: the sum over the 88 elements of the number of words with 11 ones that an element
+/// fixes. Translations: all C(22, 11) words, and 2 of each of 10; reflections with two fixed sites:
+/// 2 C(10, 5) of each of 11; with inversion: 2^11 of the translation by 11 and 2 of each of 10, and
+/// 2^11 of each of 11 reflections without fixed sites.
+TEST(ExactDiagonalisation, TheSearchForStatesEndsWhereAnyRankWantsIt) {
+    const HamiltonianModel model = parsed(model_text("heisenberg,L=22") +
+                                          "sector sz 0\nsector momentum 0\nsector reflection 1\n"
+                                          "sector inversion 1\n");
+    Context ctx = make_context();
+    int calls = 0;
+    const StateBasis whole(ctx, model, [&](const IterationEvent&) { return ++calls > 0; });
+    EXPECT_FALSE(whole.interrupted());
+    EXPECT_EQ(whole.row_map().global_rows(),
+              (705432 + 10 * 2 + 11 * 2 * 252 + 2048 + 10 * 2 + 11 * 2048) / 88);
+    // 4 parts on one rank, 2 on two or three.
+    ASSERT_GT(calls, 1);
+    ExactOptions options;
+    options.eigen.k = 2;
+    options.eigen.keep_going = [&, last = calls - 1](const IterationEvent& event) {
+        return ctx.comm().rank() != 0 || event.iteration != last;
+    };
+    const auto result = exact_diagonalisation<double>(ctx, model, options);
+    EXPECT_TRUE(result.eigen.interrupted);
+    EXPECT_FALSE(result.eigen.converged);
+    EXPECT_EQ(result.states, 0);
+    EXPECT_TRUE(result.levels.empty());
+    EXPECT_NE(result.eigen.message.find("search for the states"), std::string::npos);
+    const StateBasis ended(ctx, model, [](const IterationEvent&) { return false; });
+    EXPECT_TRUE(ended.interrupted());
+    EXPECT_EQ(ended.row_map().global_rows(), 0);
+}
+
 /// One state, and a constant.
 TEST(ExactDiagonalisation, SolvesTheSmallestSectors) {
     Context ctx = make_context();

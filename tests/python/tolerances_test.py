@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Tolerances and times are finite numbers from 0 on, in every function."""
+
+import numpy as np
+import pytest
+import quiver
+import scipy.sparse as sp
+
+MATRIX = sp.diags_array(np.arange(1.0, 31), format="csr")
+RING = sp.csr_array(np.roll(np.eye(30), 1, axis=1) + np.roll(np.eye(30), -1, axis=1))
+POINTS = np.arange(60.0).reshape(30, 2)
+
+FUNCTIONS = {
+    "eigsh": lambda **options: quiver.eigsh(MATRIX, 2, **options),
+    "svds": lambda **options: quiver.svds(MATRIX, 2, **options),
+    "modes": lambda **options: quiver.modes(MATRIX, MATRIX, 2, **options),
+    "spectral_embedding": lambda **options: quiver.spectral_embedding(RING, 2, **options),
+    "ed": lambda **options: quiver.ed("model:heisenberg,L=6", k=2, **options),
+    "kmeans": lambda **options: quiver.kmeans(POINTS, 2, **options),
+}
+TIMED = ("eigsh", "svds", "modes", "spectral_embedding")
+CASES = [(name, "tol") for name in FUNCTIONS] + [(name, "max_seconds") for name in TIMED]
+
+
+@pytest.mark.parametrize("name,option", CASES)
+def test_only_finite_numbers_from_zero_on(name, option):
+    for value, text in ((-1, "-1"), (-1e-300, "-1e-300"), (float("nan"), "nan"),
+                        (float("inf"), "inf")):
+        with pytest.raises(ValueError) as error:
+            FUNCTIONS[name](**{option: value})
+        assert str(error.value) == f"{option}={text}: a finite number from 0 on is expected"
+    with pytest.raises((TypeError, ValueError)):
+        FUNCTIONS[name](**{option: "none"})
+    FUNCTIONS[name](**{option: np.float32(1e-3) if option == "tol" else 1000})
+
+
+@pytest.mark.parametrize("option", ["rtol", "atol"])
+def test_tolerances_of_linear_solvers(option):
+    for value, text in ((-1.0, "-1.0"), (float("nan"), "nan")):
+        with pytest.raises(ValueError, match=f"{option}={text}: a finite number"):
+            quiver.cg(MATRIX, np.ones(30), **{option: value})
