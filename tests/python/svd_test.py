@@ -150,6 +150,7 @@ def test_svds_of_small_matrices(rng, char, shape):
         np.testing.assert_allclose(vh @ vh.conj().T, np.eye(5), atol=100 * eps)
         np.testing.assert_allclose(u.conj().T @ dense @ vh.conj().T, np.diag(s),
                                    atol=100 * eps * expected[0])
+        assert_signs(vh)
         assert info.converged and info.verified and info.dense
         assert np.all(info.residuals <= 200 * eps * expected[0])
 
@@ -159,6 +160,7 @@ def test_svds_agrees_with_scipy(rng):
     theirs = np.sort(sp.linalg.svds(a, 6, return_singular_vectors=False))[::-1]
     u, s, vh, info = quiver.svds(a, 6, full_output=True)
     assert not info.dense and info.verified
+    assert_signs(vh)
     np.testing.assert_allclose(s, theirs, rtol=1e-10)
     assert np.all(np.abs(s - theirs) <= info.errors + 1e-12)
     np.testing.assert_allclose(a @ vh.T, u * s, atol=1e-10)
