@@ -172,6 +172,18 @@ def test_svds_agrees_with_scipy(rng):
     np.testing.assert_allclose(quiver.svds(a.T, 6, return_singular_vectors=False), s, rtol=1e-10)
 
 
+def test_svds_of_equal_values(rng):
+    """The verification among a thousand equal values ends at the default tolerance."""
+    values = rng.choice([1.0, 2.0, 3.0], 2500)
+    blocks = [v * np.linalg.qr(rng.standard_normal((2, 2)))[0] for v in values[:500]]
+    a = sp.block_diag([sp.diags_array(values), *blocks], format="csr")
+    for which, value in (("LM", 3.0), ("SM", 1.0)):
+        s, info = quiver.svds(a, 6, which=which, full_output=True, maxiter=3000,
+                              return_singular_vectors=False)
+        np.testing.assert_allclose(s, value, rtol=1e-14)
+        assert info.converged and info.verified and not info.dense
+
+
 def test_svds_refuses():
     a = sp.random(8, 5, 0.5, format="csr", random_state=1)
     with pytest.raises(ValueError, match="k = 6, but a 8 x 5 matrix has 5"):

@@ -376,6 +376,25 @@ EVERY_SOLVER(NullVectorsAsStartOrConstraints) {
     fixture.check(problem, rest, fixture.options_for(3, Which::smallest));
 }
 
+// Thousands of copies fill every block of fresh columns, at a tolerance of rounding.
+EVERY_SOLVER(ThousandsOfCopiesAtTheLeastTolerance) {
+    if (fixture.by_window) {
+        return;  // a window would contain all copies
+    }
+    auto generator = test::make_generator();
+    std::vector<double> values;
+    for (int i = 0; i < 3000; ++i) {
+        values.push_back(static_cast<double>(1 + generator() % 3));
+    }
+    auto a = test::diagonal<T>(fixture.ctx, values);
+    for (const Which which : {Which::smallest, Which::largest}) {
+        EigenOptions options = fixture.options_for(6, which);
+        options.tol = fixture.eps;
+        options.max_iterations = 3000;
+        fixture.expect_cut(fixture.check(EigenProblem<T>{a}, values, options), true);
+    }
+}
+
 EVERY_SOLVER(ConstraintsLeaveTheFollowingPairs) {
     auto a = test::laplace3d<T>(fixture.ctx, 9, 8, 7);
     std::vector<double> spectrum = test::laplace3d_spectrum(9, 8, 7);
