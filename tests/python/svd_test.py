@@ -100,6 +100,28 @@ def test_pca(rng, char, offset):
                                    atol=500 * np.finfo(char).eps)
 
 
+@pytest.mark.parametrize("char, exponents", [("f", (-25, 25)), ("d", (-300, -170, 160, 300))])
+def test_pca_of_numbers_whose_squares_leave_the_range(rng, char, exponents):
+    for exponent in exponents:
+        x = (rng.standard_normal((300, 4)) * [4, 3, 2, 1] * 10.0**exponent).astype(char)
+        rows = x.astype("d") / 10.0**exponent
+        s, vh = np.linalg.svd(rows - rows.mean(axis=0))[1:]
+        result = quiver.pca(x, 2, scores=True)
+        eps = np.finfo(char).eps
+        np.testing.assert_allclose(result.singular_values.astype("d") / 10.0**exponent, s[:2],
+                                   rtol=20 * eps)
+        np.testing.assert_allclose(result.explained_variance_ratio, (s**2 / (s**2).sum())[:2],
+                                   rtol=20 * eps)
+        np.testing.assert_allclose(np.abs(result.components @ vh.T), np.eye(2, 4), atol=1e3 * eps)
+        assert_signs(result.components)
+        exact = (rows - rows.mean(axis=0)) @ result.components.T.astype("d")
+        np.testing.assert_allclose(result.scores.astype("d") / 10.0**exponent, exact,
+                                   atol=100 * eps)
+        if char == "f":
+            variances = s[:2]**2 / 299 * 10.0**(2 * exponent)
+            np.testing.assert_allclose(result.explained_variance, variances, rtol=20 * eps)
+
+
 @pytest.mark.parametrize("name", ["iris", "wine", "breast_cancer", "digits"])
 def test_pca_follows_scikit_learn(name):
     datasets = pytest.importorskip("sklearn.datasets")
