@@ -37,6 +37,9 @@ class Modes(NamedTuple):
     #: (k,): the eigenvalues lambda of K x = lambda M x.
     eigenvalues: np.ndarray
     info: EigenInfo
+    #: Modes up to this frequency counted as rigid; 0 without rigid modes. In a structure that is stiff
+    #: elsewhere, soft modes below it are among the rigid ones.
+    rigid_limit: float
 
     @property
     def effective_masses(self) -> np.ndarray:
@@ -83,7 +86,7 @@ def modes(K: Any, M: Any, k: int = 6, *, range: tuple[float, float] | None = Non
     -------
     Modes
         frequencies, vectors, modal_masses, participation, total_masses, rigid, unstable, infinite,
-        infinite_at_least, eigenvalues, info.
+        infinite_at_least, eigenvalues, info, rigid_limit.
 
     Raises
     ------
@@ -137,7 +140,8 @@ def modes(K: Any, M: Any, k: int = 6, *, range: tuple[float, float] | None = Non
         len(outcome.total_masses), len(outcome.frequencies)).T
     return Modes(np.array(outcome.frequencies), vectors, np.array(outcome.modal_masses),
                  participation, np.array(outcome.total_masses), outcome.rigid, outcome.unstable,
-                 outcome.infinite, outcome.infinite_at_least, np.array(outcome.eigenvalues), info)
+                 outcome.infinite, outcome.infinite_at_least, np.array(outcome.eigenvalues), info,
+                 outcome.rigid_limit)
 
 
 def _directions(space: Space, char: str, rows: int, coordinates: Any, translations: bool) -> Any:

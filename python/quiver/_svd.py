@@ -32,6 +32,7 @@ class PCA(NamedTuple):
     #: row is positive, as in scikit-learn.
     components: Any
     #: (k,): the variances of the scores, with divisor n - 1, and their part of the total variance.
+    #: The variances are float64, because squares may leave the range of float32.
     explained_variance: Any
     explained_variance_ratio: Any
     #: (k,): the singular values of the centred X.
@@ -192,7 +193,8 @@ def pca(X: Any, k: int | None = None, *, scores: bool = False, device: Any = Non
         raw_x, raw_scores = space.raws(x, found)
         _core.pca_scores(space.context, outcome, raw_x, raw_scores)
     components = np.array(outcome.components, dtype=char).reshape(count, x.shape[1])
-    return PCA(space.from_numpy(components), array(outcome.variances), array(outcome.ratios),
+    variances = space.from_numpy(np.array(outcome.variances))
+    return PCA(space.from_numpy(components), variances, array(outcome.ratios),
                array(outcome.singular_values), array(outcome.mean), outcome.noise_variance,
                outcome.error, found)
 

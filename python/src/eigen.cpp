@@ -292,6 +292,7 @@ void bind_modes(nb::module_& module) {
         .def_prop_ro("participation", fact(&ModesFacts::participation))
         .def_prop_ro("rigid", fact(&ModesFacts::rigid))
         .def_prop_ro("unstable", fact(&ModesFacts::unstable))
+        .def_prop_ro("rigid_limit", fact(&ModesFacts::rigid_limit))
         .def_prop_ro("infinite", fact(&ModesFacts::infinite))
         .def_prop_ro("infinite_at_least", fact(&ModesFacts::infinite_at_least));
     module.def("modes", &modes_any, "context"_a, "request"_a, "k"_a, "m"_a,

@@ -176,7 +176,11 @@ void classify(Context& ctx, double norm, const ModesOptions& options, ModesResul
     for (std::size_t j = 0; j < values.size(); ++j) {
         const double length = lengths[j];
         const double rounding = attainable_tolerance<T>(0) * norm * length * length;
-        const bool rigid = std::abs(values[j]) <= std::max(rounding, least * least);
+        const double limit = std::max(rounding, least * least);
+        const bool rigid = std::abs(values[j]) <= limit;
+        if (rigid) {
+            result.rigid_limit = std::max(result.rigid_limit, std::sqrt(limit) * options.unit);
+        }
         const double frequency =
             std::copysign(std::sqrt(std::abs(values[j])) * options.unit, values[j]);
         result.frequencies.push_back(rigid ? 0 : frequency);

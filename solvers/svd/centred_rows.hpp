@@ -15,8 +15,8 @@
 
 namespace quiver {
 
-/// Z = [X - 1 c^T, 1] for some rows of X at a time. The last column gives the sums of the others in
-/// products of Z with itself.
+/// Z = [f (X - 1 c^T), 1] for some rows of X at a time. The last column gives the sums of the
+/// others in products of Z with itself.
 template <class In>
 class CentredRows {
     using T = centre_t<In>;
@@ -36,7 +36,7 @@ class CentredRows {
 
     /// Calls use(Z, first row of this part) for all rows, in order.
     template <class Use>
-    void for_each_part(std::span<const T> shift, Use use) {
+    void for_each_part(std::span<const T> shift, Use use, T factor = T(1)) {
         SmallMatrix<T> minus(1, x_.cols);
         std::transform(shift.begin(), shift.end(), minus.data(), [](T value) { return -value; });
         for (std::int64_t first = 0; first < x_.rows; first += most_) {
@@ -44,6 +44,9 @@ class CentredRows {
             const BlockView<T> z = z_.row_range(0, count);
             copy(ctx_, x_.row_range(first, count), z.columns(0, x_.cols));
             tsmm<T>(ctx_, T(1), z.columns(x_.cols, 1), minus, T(1), z.columns(0, x_.cols));
+            if (factor != T(1)) {
+                scale<T>(ctx_, factor, z.columns(0, x_.cols));
+            }
             use(z, first);
         }
     }

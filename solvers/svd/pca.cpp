@@ -7,6 +7,7 @@
 #include <limits>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "blockvec/error.hpp"
@@ -22,6 +23,12 @@ namespace quiver {
 namespace {
 
 constexpr int shift_sample = 256;
+/// Powers of two with which products of centred rows in double are formed again if they underflow
+/// (also with the first factor) or overflow. Rows in single precision have no such products.
+constexpr int enlarging[] = {511, 1000};
+constexpr int reducing = -600;
+/// Sums of squares below this one count as underflowing: those of other columns may have.
+constexpr double least_squares = 1e-200;
 
 template <class In>
 void check_pca(Context& ctx, const RowMap& map, const BlockView<const In>& x,
@@ -58,8 +65,9 @@ void check_pca(Context& ctx, const RowMap& map, const BlockView<const In>& x,
 struct Moments {
     std::vector<double> mean;
     std::vector<double> mean_rest;
-    /// (rows - 1) times the covariance matrix.
+    /// (rows - 1) 2^(2 exponent) times the covariance matrix.
     SmallMatrix<double> scatter;
+    int exponent = 0;
     int passes = 0;
 };
 
@@ -86,11 +94,11 @@ class MomentSums {
             shift[static_cast<std::size_t>(j)] = std::isfinite(mean) ? static_cast<T>(mean) : T(0);
         }
         Moments moments;
+        bool again_before = false;
         for (bool again = true; again;) {
-            const SmallMatrix<double> sums = products(shift);
-            require_finite(sums);
-            again = !centre(sums, shift, moments) && moments.passes == 0;
-            ++moments.passes;
+            const SmallMatrix<double> sums = products_in_range(shift, moments);
+            again = !centre(sums, shift, moments) && !again_before;
+            again_before = true;
             if (again) {
                 std::transform(moments.mean.begin(), moments.mean.end(), shift.begin(),
                                [](double value) { return static_cast<T>(value); });
@@ -100,8 +108,41 @@ class MomentSums {
     }
 
   private:
-    /// Z^T Z over all ranks for Z = [X - 1 shift^T, 1].
-    SmallMatrix<double> products(const std::vector<T>& shift) {
+    /// Products whose squares neither underflow nor overflow, by the exponent of the moments or
+    /// another one.
+    SmallMatrix<double> products_in_range(const std::vector<T>& shift, Moments& moments) {
+        SmallMatrix<double> sums = products(shift, moments);
+        if constexpr (std::is_same_v<T, double>) {
+            if (moments.exponent == 0 && !std::isfinite(largest_square(sums))) {
+                moments.exponent = reducing;
+                sums = products(shift, moments);
+            }
+            for (const int exponent : enlarging) {
+                if (moments.exponent >= 0 && exponent > moments.exponent &&
+                    largest_square(sums) < least_squares) {
+                    moments.exponent = exponent;
+                    sums = products(shift, moments);
+                }
+            }
+        }
+        require_finite(sums);
+        return sums;
+    }
+    /// NaN or infinity if a column has it.
+    double largest_square(const SmallMatrix<double>& sums) const {
+        double most = 0;
+        for (int j = 0; j < x_.cols; ++j) {
+            if (!(sums(j, j) <= most) && !std::isnan(most)) {
+                most = sums(j, j);
+            }
+        }
+        return most;
+    }
+
+    /// Z^T Z over all ranks for Z = [2^exponent (X - 1 shift^T), 1].
+    SmallMatrix<double> products(const std::vector<T>& shift, Moments& moments) {
+        ++moments.passes;
+        const T factor = std::ldexp(T(1), moments.exponent);
         const int n = x_.cols + 1;
         const auto entries = static_cast<std::size_t>(n) * static_cast<std::size_t>(n);
         SmallMatrix<double> sums(n, n);
@@ -110,13 +151,14 @@ class MomentSums {
                 ctx_.scratch(memory_kind(ctx_.place()), entries * sizeof(double));
             const BlockView<double> local(memory.as<double>(), n, n, n, ctx_.place());
             fill<double>(ctx_, 0, local);
-            CentredRows<In>(ctx_, x_).for_each_part(shift, [&](BlockView<const T> z, std::int64_t) {
+            const auto add = [&](BlockView<const T> z, std::int64_t) {
                 if constexpr (std::is_same_v<T, float>) {
                     tsmttsm(ctx_, 1.0, z, z, 1.0, local, Reduce::this_rank);
                 } else {
                     tsmttsm<T>(ctx_, 1, z, z, 1, local, Reduce::this_rank);
                 }
-            });
+            };
+            CentredRows<In>(ctx_, x_).for_each_part(shift, add, factor);
             copy(ctx_, local, sums.view());
         });
         ctx_.comm().sum(std::span(sums.data(), entries));
@@ -128,8 +170,8 @@ class MomentSums {
             if (!std::isfinite(sums(j, j))) {
                 throw_collective(ErrorKind::input,
                                  "pca: column " + std::to_string(j) +
-                                     " of X (counted from 0) has NaN, infinity or a square that "
-                                     "overflows");
+                                     " of X (counted from 0) has NaN, infinity or a difference "
+                                     "from the mean that overflows");
             }
         }
     }
@@ -144,7 +186,7 @@ class MomentSums {
         bool sound = true;
         for (int i = 0; i < n; ++i) {
             const auto from = static_cast<double>(shift[static_cast<std::size_t>(i)]);
-            const double step = sums(i, n) / count_;
+            const double step = std::ldexp(sums(i, n) / count_, -moments.exponent);
             const double mean = from + step;
             const double part = mean - from;
             moments.mean.push_back(mean);
@@ -173,9 +215,12 @@ PcaResult components_of(Context& ctx, Moments&& moments, std::int64_t rows, int 
     result.mean = std::move(moments.mean);
     result.mean_rest = std::move(moments.mean_rest);
     result.passes = moments.passes;
+    const auto unscaled = [&](double square) { return std::ldexp(square, -2 * moments.exponent); };
+    double total = 0;
     for (int j = 0; j < n; ++j) {
-        result.total_variance += moments.scatter(j, j) / divisor;
+        total += moments.scatter(j, j) / divisor;
     }
+    result.total_variance = unscaled(total);
     const HermitianEigen<double> eigen = projected_eigen(ctx, moments.scatter);
     if (!eigen.converged) {
         throw_collective(ErrorKind::numerical,
@@ -186,12 +231,12 @@ PcaResult components_of(Context& ctx, Moments&& moments, std::int64_t rows, int 
         const double value =
             std::max(eigen.values[static_cast<std::size_t>(n - 1 - c)], 0.0) / divisor;
         if (c >= k) {
-            result.noise_variance += value / (most - k);
+            result.noise_variance += unscaled(value / (most - k));
             continue;
         }
-        result.variances.push_back(value);
-        result.ratios.push_back(result.total_variance > 0 ? value / result.total_variance : 0);
-        result.singular_values.push_back(std::sqrt(value * divisor));
+        result.variances.push_back(unscaled(value));
+        result.ratios.push_back(total > 0 ? value / total : 0);
+        result.singular_values.push_back(std::ldexp(std::sqrt(value * divisor), -moments.exponent));
         for (int j = 0; j < n; ++j) {
             vectors(j, c) = eigen.vectors(j, n - 1 - c);
         }
@@ -218,7 +263,8 @@ PcaResult pca(Context& ctx, const RowMap& map, BlockView<const In> x, const PcaO
     const double eps = std::numeric_limits<double>::epsilon();
     const double element = std::numeric_limits<centre_t<In>>::epsilon();
     result.error = (17 * eps * (8 + 4 * std::sqrt(static_cast<double>(x.cols))) + 2 * element) *
-                   result.total_variance;
+                       result.total_variance +
+                   std::numeric_limits<double>::denorm_min();
     result.seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     return result;

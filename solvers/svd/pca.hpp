@@ -25,7 +25,8 @@ struct PcaResult {
     std::vector<double> mean_rest;
     /// k x columns: orthonormal rows. The element of largest modulus of each one is positive.
     SmallMatrix<double> components;
-    /// For each component the variance of its scores, with divisor rows - 1; descending.
+    /// For each component the variance of its scores, with divisor rows - 1; descending. A variance
+    /// beyond the range of double is 0 or infinite; ratios and singular values have no such limit.
     std::vector<double> variances;
     /// The variances over the sum of the variances of all columns; 0 if that sum is 0.
     std::vector<double> ratios;
@@ -36,7 +37,8 @@ struct PcaResult {
     double total_variance = 0;
     /// A bound of the rounding errors of each variance; docs/svd.md has its derivation.
     double error = 0;
-    /// The passes over X: 1, or 2 if the sample that gives the first shift was not representative.
+    /// The passes over X: 1, and another one if the sample that gives the first shift was not
+    /// representative, or if squares leave the range of double.
     int passes = 0;
     double seconds = 0;
 };
@@ -48,12 +50,13 @@ struct PcaResult {
 /// place; s, d, h (half) or b (bfloat16). One pass over X forms the sums and the products of
 /// z_i = x_i - c in double, where c is the mean of 256 rows. C then follows without loss of digits,
 /// because the mean of z is small against its spread; if it is not, c is corrected and the pass
-/// repeated. Rows are processed in parts that stay in the cache.
+/// repeated. If squares of z underflow or overflow, the pass is repeated with z times a power of
+/// two. Rows are processed in parts that stay in the cache.
 ///
 /// Throws on all ranks: InputError for k out of range, fewer than two rows, no columns, NaN,
-/// infinity or squares that overflow (naming the column), options that differ between ranks;
-/// ShapeError if block and map disagree; MemoryError. Cost: one pass over X (seldom two), 2 rows
-/// columns^2 flops, O(columns^3) on every rank, two all-reduces.
+/// infinity or differences from the mean that overflow (naming the column), options that differ
+/// between ranks; ShapeError if block and map disagree; MemoryError. Cost: one pass over X (seldom
+/// two), 2 rows columns^2 flops, O(columns^3) on every rank, two all-reduces.
 template <class In>
 PcaResult pca(Context& ctx, const RowMap& map, BlockView<const In> x,
               const PcaOptions& options = {});

@@ -21,6 +21,7 @@
 #include "solvers/equal_options.hpp"
 #include "solvers/orth/block_gram_schmidt.hpp"
 #include "solvers/small_dense_svd.hpp"
+#include "solvers/svd/singular_signs.hpp"
 #include "solvers/svd/tall_svd.hpp"
 #include "solvers/svd/wide_products.hpp"
 
@@ -405,6 +406,11 @@ SparseSvd<T> svds(Context& ctx, SparseMatrix<T>& a, SparseMatrix<T>& adjoint,
         TallTriplets<T>(ctx, is_tall ? a : adjoint, is_tall ? adjoint : a, options).run();
     if (!is_tall) {
         std::swap(result.left, result.right);
+    }
+    if (!result.values.empty()) {
+        const std::vector<T> phases = phases_of<T>(ctx, result.right);
+        scale<T>(ctx, phases, result.left.view());
+        scale<T>(ctx, phases, result.right.view());
     }
     result.seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

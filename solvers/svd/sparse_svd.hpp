@@ -70,6 +70,8 @@ struct SparseSvd {
     std::string message;
     double seconds = 0;
     /// Left vectors (distributed like range_map()) and right vectors (domain_map()), orthonormal.
+    /// The element of largest modulus of each right vector, the first of equals to a millionth, is
+    /// positive.
     BlockVector<T> left;
     BlockVector<T> right;
 };

@@ -100,6 +100,28 @@ def test_pca(rng, char, offset):
                                    atol=500 * np.finfo(char).eps)
 
 
+@pytest.mark.parametrize("char, exponents", [("f", (-25, 25)), ("d", (-300, -170, 160, 300))])
+def test_pca_of_numbers_whose_squares_leave_the_range(rng, char, exponents):
+    for exponent in exponents:
+        x = (rng.standard_normal((300, 4)) * [4, 3, 2, 1] * 10.0**exponent).astype(char)
+        rows = x.astype("d") / 10.0**exponent
+        s, vh = np.linalg.svd(rows - rows.mean(axis=0))[1:]
+        result = quiver.pca(x, 2, scores=True)
+        eps = np.finfo(char).eps
+        np.testing.assert_allclose(result.singular_values.astype("d") / 10.0**exponent, s[:2],
+                                   rtol=20 * eps)
+        np.testing.assert_allclose(result.explained_variance_ratio, (s**2 / (s**2).sum())[:2],
+                                   rtol=20 * eps)
+        np.testing.assert_allclose(np.abs(result.components @ vh.T), np.eye(2, 4), atol=1e3 * eps)
+        assert_signs(result.components)
+        exact = (rows - rows.mean(axis=0)) @ result.components.T.astype("d")
+        np.testing.assert_allclose(result.scores.astype("d") / 10.0**exponent, exact,
+                                   atol=100 * eps)
+        if char == "f":
+            variances = s[:2]**2 / 299 * 10.0**(2 * exponent)
+            np.testing.assert_allclose(result.explained_variance, variances, rtol=20 * eps)
+
+
 @pytest.mark.parametrize("name", ["iris", "wine", "breast_cancer", "digits"])
 def test_pca_follows_scikit_learn(name):
     datasets = pytest.importorskip("sklearn.datasets")
@@ -150,6 +172,7 @@ def test_svds_of_small_matrices(rng, char, shape):
         np.testing.assert_allclose(vh @ vh.conj().T, np.eye(5), atol=100 * eps)
         np.testing.assert_allclose(u.conj().T @ dense @ vh.conj().T, np.diag(s),
                                    atol=100 * eps * expected[0])
+        assert_signs(vh)
         assert info.converged and info.verified and info.dense
         assert np.all(info.residuals <= 200 * eps * expected[0])
 
@@ -159,6 +182,7 @@ def test_svds_agrees_with_scipy(rng):
     theirs = np.sort(sp.linalg.svds(a, 6, return_singular_vectors=False))[::-1]
     u, s, vh, info = quiver.svds(a, 6, full_output=True)
     assert not info.dense and info.verified
+    assert_signs(vh)
     np.testing.assert_allclose(s, theirs, rtol=1e-10)
     assert np.all(np.abs(s - theirs) <= info.errors + 1e-12)
     np.testing.assert_allclose(a @ vh.T, u * s, atol=1e-10)
@@ -168,6 +192,18 @@ def test_svds_agrees_with_scipy(rng):
     assert only_u.shape == (3000, 6) and nothing is None
     np.testing.assert_allclose(again, s, rtol=1e-12)
     np.testing.assert_allclose(quiver.svds(a.T, 6, return_singular_vectors=False), s, rtol=1e-10)
+
+
+def test_svds_of_equal_values(rng):
+    """The verification among a thousand equal values ends at the default tolerance."""
+    values = rng.choice([1.0, 2.0, 3.0], 2500)
+    blocks = [v * np.linalg.qr(rng.standard_normal((2, 2)))[0] for v in values[:500]]
+    a = sp.block_diag([sp.diags_array(values), *blocks], format="csr")
+    for which, value in (("LM", 3.0), ("SM", 1.0)):
+        s, info = quiver.svds(a, 6, which=which, full_output=True, maxiter=3000,
+                              return_singular_vectors=False)
+        np.testing.assert_allclose(s, value, rtol=1e-14)
+        assert info.converged and info.verified and not info.dense
 
 
 def test_svds_refuses():

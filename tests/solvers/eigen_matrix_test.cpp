@@ -6,9 +6,11 @@
 #include <cstdlib>
 #include <limits>
 #include <numbers>
+#include <random>
 #include <stdexcept>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -279,6 +281,118 @@ EVERY_SOLVER(StartVectorsThatAreDependentOrExact) {
     EigenProblem<T> zero{a};
     zero.start = std::as_const(start).view();
     fixture.check(zero, spectrum, options);
+}
+
+/// A graph of paths of some lengths with weights; its normalised Laplacian has the eigenvalues
+/// weight (1 - cos(pi i / (length - 1))), and null vectors of sqrt(degree) on each path.
+struct WeightedPaths {
+    std::vector<int> length;
+    std::vector<double> weight;
+    std::vector<int> path_of;
+    std::vector<double> degree;
+
+    WeightedPaths(std::mt19937_64& generator, int paths) {
+        for (int c = 0; c < paths; ++c) {
+            length.push_back(static_cast<int>(11 + generator() % 30));
+            weight.push_back(0.5 + static_cast<double>(generator() % 1000) / 1000);
+            for (int i = 0; i < length.back(); ++i) {
+                path_of.push_back(c);
+                degree.push_back(i == 0 || i + 1 == length.back() ? 1 : 2);
+            }
+        }
+    }
+    std::vector<double> spectrum() const {
+        std::vector<double> values;
+        for (std::size_t c = 0; c < length.size(); ++c) {
+            for (int i = 0; i < length[c]; ++i) {
+                values.push_back(weight[c] *
+                                 (1 - std::cos(std::numbers::pi * i / (length[c] - 1))));
+            }
+        }
+        return values;
+    }
+    template <class T>
+    SparseMatrix<T> laplacian(Context& ctx) const {
+        const auto rows = static_cast<std::int64_t>(degree.size());
+        return test::matrix_from_rows<T>(ctx, rows, [=, this](std::int64_t row, RowEntries<T>& e) {
+            const auto r = static_cast<std::size_t>(row);
+            const double w = weight[static_cast<std::size_t>(path_of[r])];
+            e.add(row, T(static_cast<real_t<T>>(w)));
+            for (const std::int64_t to : {row - 1, row + 1}) {
+                const auto t = static_cast<std::size_t>(to);
+                if (to >= 0 && to < rows && path_of[t] == path_of[r]) {
+                    e.add(to, T(static_cast<real_t<T>>(-w / std::sqrt(degree[r] * degree[t]))));
+                }
+            }
+        });
+    }
+    /// Random combinations of all null vectors.
+    template <class T>
+    BlockVector<T> null_vectors(Context& ctx, const RowMap& map, std::mt19937_64& generator,
+                                int columns) const {
+        std::normal_distribution<double> normal;
+        SmallMatrix<T> here(static_cast<int>(map.local_rows()), columns);
+        for (int j = 0; j < columns; ++j) {
+            std::vector<double> of_path;
+            for (std::size_t c = 0; c < length.size(); ++c) {
+                of_path.push_back(normal(generator));
+            }
+            for (int i = 0; i < here.rows(); ++i) {
+                const auto r = static_cast<std::size_t>(map.first_row() + i);
+                here(i, j) = T(static_cast<real_t<T>>(
+                    std::sqrt(degree[r]) * of_path[static_cast<std::size_t>(path_of[r])]));
+            }
+        }
+        BlockVector<T> vectors(ctx, map, columns);
+        copy(ctx, here.view(), vectors.view());
+        return vectors;
+    }
+};
+
+// Products with null vectors are rounding errors, which say nothing about the norm or the symmetry
+// of the matrix.
+EVERY_SOLVER(NullVectorsAsStartOrConstraints) {
+    auto generator = test::make_generator();
+    const int paths = 9;
+    const WeightedPaths graph(generator, paths);
+    auto a = graph.laplacian<T>(fixture.ctx);
+    for (const int columns : {1, 4, paths}) {
+        SCOPED_TRACE(columns);
+        const auto start = graph.null_vectors<T>(fixture.ctx, a.row_map(), generator, columns);
+        for (const int block : {0, 2}) {
+            EigenProblem<T> problem{a};
+            problem.start = start.view();
+            EigenOptions options = fixture.options_for(paths, Which::smallest);
+            options.block = block;
+            fixture.check(problem, graph.spectrum(), options);
+        }
+    }
+    const auto all = graph.null_vectors<T>(fixture.ctx, a.row_map(), generator, paths);
+    std::vector<double> rest = graph.spectrum();
+    std::sort(rest.begin(), rest.end());
+    rest.erase(rest.begin(), rest.begin() + paths);
+    EigenProblem<T> problem{a};
+    problem.constraints = all.view();
+    fixture.check(problem, rest, fixture.options_for(3, Which::smallest));
+}
+
+// Thousands of copies fill every block of fresh columns, at a tolerance of rounding.
+EVERY_SOLVER(ThousandsOfCopiesAtTheLeastTolerance) {
+    if (fixture.by_window) {
+        return;  // a window would contain all copies
+    }
+    auto generator = test::make_generator();
+    std::vector<double> values;
+    for (int i = 0; i < 3000; ++i) {
+        values.push_back(static_cast<double>(1 + generator() % 3));
+    }
+    auto a = test::diagonal<T>(fixture.ctx, values);
+    for (const Which which : {Which::smallest, Which::largest}) {
+        EigenOptions options = fixture.options_for(6, which);
+        options.tol = fixture.eps;
+        options.max_iterations = 3000;
+        fixture.expect_cut(fixture.check(EigenProblem<T>{a}, values, options), true);
+    }
 }
 
 EVERY_SOLVER(ConstraintsLeaveTheFollowingPairs) {

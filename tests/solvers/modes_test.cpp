@@ -353,6 +353,46 @@ TEST_F(ModesTest, ParticipationIsThatOfTheDenseModes) {
     }
 }
 
+/// A free chain of springs 1e12 hides the mode of a soft spring: the limit says where.
+TEST_F(ModesTest, ReportsTheFrequencyUpToWhichModesAreRigid) {
+    const int n = 7;
+    const double spring = 1e12;
+    const double weight = 2;
+    Dense k = Dense::Zero(n + 1, n + 1);
+    for (int i = 0; i + 1 < n; ++i) {
+        k(i, i) += spring;
+        k(i + 1, i + 1) += spring;
+        k(i, i + 1) = k(i + 1, i) = -spring;
+    }
+    const Dense m = weight * Dense::Identity(n + 1, n + 1);
+    // x^T M x = 1 with M = weight I gives ||x||^2 = 1 / weight, and ||K|| = 4 spring.
+    const double limit =
+        std::sqrt(32 * std::numeric_limits<double>::epsilon() * 4 * spring / weight) * hertz;
+    ModesOptions options;
+    options.solver.k = 4;
+    SparseMatrix<double> mass = sparse<double>(ctx, m);
+    const auto run = [&](double soft) {
+        k(n, n) = soft;
+        SparseMatrix<double> stiffness = sparse<double>(ctx, k);
+        return modes<double>(ctx, stiffness, mass, options);
+    };
+    const ModesResult<double> hidden = run(1e-6);
+    EXPECT_EQ(hidden.rigid, 2);
+    EXPECT_NEAR(hidden.rigid_limit, limit, 1e-6 * limit);
+    const ModesResult<double> seen = run(0.1);
+    EXPECT_EQ(seen.rigid, 1);
+    EXPECT_GT(seen.frequencies[1], seen.rigid_limit);
+    options.rigid_below = 10;
+    EXPECT_EQ(run(0.1).rigid, 2);
+    EXPECT_NEAR(run(0.1).rigid_limit, 10, 1e-12);
+    options.rigid_below = 0;
+    k(0, 0) += spring;
+    k(n, n) = spring;
+    const ModesResult<double> clamped = run(spring);
+    EXPECT_EQ(clamped.rigid, 0);
+    EXPECT_EQ(clamped.rigid_limit, 0);
+}
+
 TEST_F(ModesTest, RigidBelowRaisesTheLimit) {
     const Dense k = free_springs(10) + 1e-6 * Dense::Identity(30, 30);
     const Dense m = Dense::Identity(30, 30);

@@ -243,6 +243,47 @@ TYPED_TEST(Pca, TakesConstantColumns) {
     this->check_components(none, {std::vector<long double>(30), std::vector<long double>(30)}, 29);
 }
 
+/// Numbers times a power of two have the same components and ratios, and singular values times that
+/// power, also where variances leave the range of double. The numbers without it are checked
+/// against long double.
+TYPED_TEST(Pca, TakesNumbersWhoseSquaresLeaveTheRange) {
+    using Exponents = std::vector<int>;
+    const Global<TypeParam> x = this->points(400, 5, 1e-3, 2);
+    const PcaResult plain = this->run(x, 3);
+    this->check(x, plain, 3);
+    for (const int exponent : sizeof(TypeParam) == 8   ? Exponents{-950, -700, -560, 520, 800, 1000}
+                              : sizeof(TypeParam) == 4 ? Exponents{-83, 83}
+                                                       : Exponents{3}) {
+        SCOPED_TRACE(exponent);
+        Global<TypeParam> scaled = x;
+        for (TypeParam& value : scaled.values) {
+            value = reference::converted<TypeParam>(
+                std::ldexp(reference::converted<double>(value), exponent));
+        }
+        const PcaResult result = this->run(scaled, 3);
+        EXPECT_EQ(result.passes, sizeof(TypeParam) < 8 ? 1 : exponent < -900 ? 3 : 2);
+        const auto unscaled = [&](double value) { return std::ldexp(value, -exponent); };
+        for (std::size_t c = 0; c < 3; ++c) {
+            const double value = plain.singular_values[c];
+            EXPECT_NEAR(unscaled(result.singular_values[c]), value, 1e-12 * value) << c;
+            EXPECT_NEAR(result.ratios[c], plain.ratios[c], 1e-12 * plain.ratios[c]) << c;
+            const double variance = std::ldexp(plain.variances[c], 2 * exponent);
+            if (std::isinf(variance)) {
+                EXPECT_EQ(result.variances[c], variance);
+            } else {
+                EXPECT_NEAR(result.variances[c], variance, 1e-12 * variance + result.error);
+            }
+            for (int j = 0; j < x.cols; ++j) {
+                EXPECT_NEAR(result.components(static_cast<int>(c), j),
+                            plain.components(static_cast<int>(c), j), 1e-10);
+                EXPECT_NEAR(unscaled(result.mean[static_cast<std::size_t>(j)]),
+                            plain.mean[static_cast<std::size_t>(j)], 1e-12);
+            }
+        }
+        EXPECT_TRUE(result.error > 0);
+    }
+}
+
 TYPED_TEST(Pca, RefusesBadInputOnAllRanks) {
     const auto message = [&](Global<TypeParam> x, int k) {
         try {
@@ -264,8 +305,8 @@ TYPED_TEST(Pca, RefusesBadInputOnAllRanks) {
          {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
         x(13, 2) = reference::converted<TypeParam>(bad);
         EXPECT_EQ(message(x, 2),
-                  "pca: column 2 of X (counted from 0) has NaN, infinity or a square that "
-                  "overflows");
+                  "pca: column 2 of X (counted from 0) has NaN, infinity or a difference from the "
+                  "mean that overflows");
     }
 }
 

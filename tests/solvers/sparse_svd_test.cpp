@@ -58,6 +58,21 @@ class Svds : public ::testing::Test {
         return SparseMatrix<T>(ctx, std::move(rows));
     }
 
+    /// The element of largest modulus of each column is positive.
+    static void check_signs(const Global<T>& v) {
+        const double eps = static_cast<double>(epsilon_v<T>);
+        for (int j = 0; j < v.cols; ++j) {
+            double most = 0;
+            for (std::int64_t i = 0; i < v.rows; ++i) {
+                most = std::max(most, static_cast<double>(std::abs(v(i, j))));
+            }
+            std::int64_t row = 0;
+            while (static_cast<double>(std::abs(v(row, j))) * (1 + 1e-6) < most) {
+                ++row;
+            }
+            EXPECT_LE(std::abs(v(row, j) - T(std::abs(v(row, j)))), 4 * eps) << row << ", " << j;
+        }
+    }
     /// A v - s u and A^H u - s v in long double agree with the reported residual; u and v are
     /// orthonormal.
     void check_triplets(const Global<T>& a, const SparseSvd<T>& svd) {
@@ -78,6 +93,7 @@ class Svds : public ::testing::Test {
                 }
             }
         }
+        check_signs(v);
         for (int j = 0; j < u.cols; ++j) {
             const auto s = static_cast<long double>(svd.values[static_cast<std::size_t>(j)]);
             long double squares = 0;
@@ -265,6 +281,7 @@ TYPED_TEST(Svds, LargeMatricesStaySparse) {
                     svd.errors[static_cast<std::size_t>(j)]);
         EXPECT_LE(svd.errors[static_cast<std::size_t>(j)], 3e-4);
     }
+    this->check_signs(on_all_ranks(this->ctx, svd.right));
 }
 
 TYPED_TEST(Svds, RefusesBadInputOnAllRanks) {

@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "blockvec/scalar_list.hpp"
@@ -13,6 +16,7 @@
 #include "solvers/eigen/lanczos/lanczos_basis.hpp"
 #include "solvers/eigen/lanczos/short_lanczos.hpp"
 #include "solvers/eigen/pencil/reduced_pencil.hpp"
+#include "solvers/eigen/search/verification.hpp"
 #include "solvers/eigen/search/verified_search.hpp"
 
 namespace quiver {
@@ -43,6 +47,11 @@ constexpr double clustered = 4;
 /// nothing is missing.
 constexpr int fresh_columns = 8;
 constexpr double short_column = 0.05;
+/// After this many attempts in a row that copies of one eigenvalue have made fail, block Lanczos
+/// tries to verify from so many columns and in so many steps.
+constexpr int attempts_among_copies = 12;
+constexpr int lanczos_columns = 4;
+constexpr std::int64_t lanczos_steps = 500;
 /// If this many sweeps in a row do not halve the residual of the slowest pair, it stagnates.
 constexpr int stagnant_sweeps = 3;
 
@@ -337,7 +346,50 @@ class ChebyshevSubspace : public VerifiedSearch<T> {
         }
         if (whole_space() || block_.norm() == 0 || fresh_columns_vanish(cut)) {
             verdict_ = outside();
+        } else if (hands_over_) {
+            verdict_ = ComplementVerdict::inside;  // undecided: verify_elsewhere() follows
         }
+    }
+
+    /// Many copies of one eigenvalue fill the fresh columns, and no filter shortens them.
+    /// The bound of what they hide then has rounding errors of eps sqrt(rows), against a resolution
+    /// of some hundred eps for a tolerance of some eps. Block Lanczos needs no such bound. If it
+    /// does not converge in a few steps either, this search continues.
+    std::optional<EigenResult<T>> verify_elsewhere() override {
+        if (!std::exchange(hands_over_, false)) {
+            return std::nullopt;
+        }
+        EigenOptions options = this->options();
+        options.block = lanczos_columns;
+        options.max_basis = 0;
+        const std::int64_t left = options.max_iterations - iterations_;
+        options.max_iterations = options.max_iterations > 0
+                                     ? std::clamp<std::int64_t>(left, 1, lanczos_steps)
+                                     : lanczos_steps;
+        options.max_seconds =
+            remaining_seconds(this->ctx().comm(), options, this->monitor().seconds());
+        BlockVector<T> candidates;
+        this->ctx().comm().agree([&] {
+            candidates = BlockVector<T>(this->ctx(), this->problem().a.row_map(), block_.locked());
+        });
+        std::vector<int> all(static_cast<std::size_t>(block_.locked()));
+        std::iota(all.begin(), all.end(), 0);
+        block_.extract(all, candidates.view());
+        EigenProblem<T> problem = this->problem();
+        problem.checkpoint = nullptr;  // the last state resumes before this short search
+        EigenResult<T> result = verify_pairs<T>(this->ctx(), problem, options,
+                                                std::as_const(candidates).view(), norm());
+        iterations_ += result.iterations;
+        applications_before_ += result.operator_applications;
+        if (!result.converged && !result.interrupted) {
+            return std::nullopt;
+        }
+        tied_ = result.cluster_cut;
+        describe(result);
+        result.method = Method::chebyshev;
+        result.iterations = iterations_;
+        result.seconds = this->monitor().seconds();
+        return result;
     }
 
     int columns() const { return block_.locked() + block_.active(); }
@@ -401,6 +453,7 @@ class ChebyshevSubspace : public VerifiedSearch<T> {
             ++targets;
         }
         sweep(targets, this->lockable(), "verify");
+        hands_over_ = all_tied && std::lround(std::log10(doubt_)) % attempts_among_copies == 0;
         return false;
     }
 
@@ -434,6 +487,7 @@ class ChebyshevSubspace : public VerifiedSearch<T> {
     /// Factor by which failed attempts increase the growth that the next attempt requires.
     double doubt_ = 1;
     bool tied_ = false;
+    bool hands_over_ = false;
     ComplementVerdict verdict_ = ComplementVerdict::open;
     /// Wanted pairs that are not locked.
     int targets_ = 0;

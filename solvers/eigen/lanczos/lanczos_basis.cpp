@@ -70,6 +70,10 @@ void LanczosBasis<T>::start_from(BlockView<const T> guesses, int width) {
     forget_search_space();
     if (this->norm() == 0) {
         this->raise_norm(largest_image<T>(ctx_, a_, constraints()));
+        // Products with null vectors are rounding errors, against which no error can be judged.
+        if (guesses.cols > 0) {
+            this->raise_norm(random_image<T>(ctx_, a_, seed_));
+        }
     }
     next_ = static_cast<int>(std::min<std::int64_t>(width, rows_ - locked_));
     const OrthOptions options = orth_options();

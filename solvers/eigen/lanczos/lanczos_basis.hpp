@@ -107,6 +107,7 @@ class LanczosBasis final : public ProtectedSteps<T> {
     using Base::rotation_;
     using Base::rotation_places_faults;
     using Base::rows_;
+    using Base::seed_;
     using Base::settle;
     using Base::size_;
     using Base::step_again_from_snapshot;

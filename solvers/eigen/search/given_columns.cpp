@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "blockvec/block_vector.hpp"
@@ -68,11 +69,23 @@ double largest_image(Context& ctx, GuardedOperator<T>& a, BlockView<const T> col
     return static_cast<double>(*std::max_element(lengths.begin(), lengths.end()));
 }
 
+template <class T>
+double random_image(Context& ctx, GuardedOperator<T>& a, std::uint64_t seed) {
+    BlockVector<T> column;
+    ctx.comm().agree([&] { column = BlockVector<T>(ctx, a.row_map(), 1); });
+    fill_random(ctx, seed, column);
+    real_t<T> length(0);
+    norms<T>(ctx, std::as_const(column).view(), std::span<real_t<T>>(&length, 1));
+    const double image = largest_image<T>(ctx, a, std::as_const(column).view());
+    return length > 0 ? image / static_cast<double>(length) : 0;
+}
+
 #define QUIVER_INSTANTIATE(T)                                                                  \
     template void fill_start_block(Context&, const RowMap&, std::uint64_t, BlockView<const T>, \
                                    BlockView<T>);                                              \
     template void take_constraints(Context&, const RowMap&, BlockView<const T>, BlockView<T>); \
-    template double largest_image(Context&, GuardedOperator<T>&, BlockView<const T>);
+    template double largest_image(Context&, GuardedOperator<T>&, BlockView<const T>);          \
+    template double random_image(Context&, GuardedOperator<T>&, std::uint64_t);
 QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
 #undef QUIVER_INSTANTIATE
 

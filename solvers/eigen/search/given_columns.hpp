@@ -30,4 +30,9 @@ void take_constraints(Context& ctx, const RowMap& map, BlockView<const T> constr
 template <class T>
 double largest_image(Context& ctx, GuardedOperator<T>& a, BlockView<const T> columns);
 
+/// ||A r|| / ||r|| for a random column r: a lower bound of ||A||, also where a search starts from
+/// null vectors of A. Collective; one product, two all-reduces.
+template <class T>
+double random_image(Context& ctx, GuardedOperator<T>& a, std::uint64_t seed);
+
 }  // namespace quiver
