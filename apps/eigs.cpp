@@ -367,9 +367,10 @@ EigenResult<T> solve_pencil(Context& ctx, const EigenProblem<T>& pencil,
         return eigensolve(ctx, pencil, options.solver);
     } catch (const IndefiniteError& error) {
         const bool mass = error.operand() == IndefiniteError::Operand::mass;
+        const bool has_cure = dynamic_cast<const SingularMassError*>(&error) != nullptr;
         InputError named(
-            mass ? fmt::format("--mass {}: {}; a positive definite matrix is wanted", options.mass,
-                               error.what())
+            mass ? fmt::format("--mass {}: {}{}", options.mass, error.what(),
+                               has_cure ? "" : "; a positive definite matrix is wanted")
                  : fmt::format(
                        "--precond {}: {}; ldlt,shift=VALUE with a value near the wanted ones is "
                        "positive definite, or omit --precond",

@@ -58,11 +58,41 @@ double largest_row_sum(const SmallMatrix<W>& a) {
 /// several thousand products, and 727 rows took 30 s instead of 0.14 s.
 constexpr int least_threaded_order = 1024;
 
+/// Of a column v of V: |v|^T |A| |v|, and the largest entry of |A| |v|.
+struct ProductSizes {
+    double form = 0;
+    double image = 0;
+};
+
+template <class W>
+std::vector<ProductSizes> sizes_of_products(const SmallMatrix<W>& a, const SmallMatrix<W>& v) {
+    const auto moduli = [](const SmallMatrix<W>& x) {
+        SmallMatrix<double> result(x.rows(), x.cols());
+        for (int i = 0; i < x.rows(); ++i) {
+            for (int j = 0; j < x.cols(); ++j) {
+                result(i, j) = std::abs(x(i, j));
+            }
+        }
+        return result;
+    };
+    const SmallMatrix<double> sizes = moduli(v);
+    const SmallMatrix<double> images = product(moduli(a), sizes);
+    std::vector<ProductSizes> result(static_cast<std::size_t>(v.cols()));
+    for (int i = 0; i < v.rows(); ++i) {
+        for (int j = 0; j < v.cols(); ++j) {
+            ProductSizes& of_column = result[static_cast<std::size_t>(j)];
+            of_column.form += sizes(i, j) * images(i, j);
+            of_column.image = std::max(of_column.image, images(i, j));
+        }
+    }
+    return result;
+}
+
 /// B is singular to rounding if a pivot of its Cholesky factorisation is at most this many units of
 /// rounding of its diagonal entry.
 constexpr double pivot_noise_units = 16;
-/// A v is rounding noise up to this many units of rounding times n, relative to the sums of
-/// |a_ij v_j|.
+/// v^H A v is rounding noise up to this many units of rounding times n, relative to the sum of
+/// |conj(v_i) a_ij v_j|, and A v relative to ||A||.
 constexpr double image_noise_units = 16;
 
 /// Makes this thread replace numbers below the normal range by 0, during the object's lifetime.
@@ -267,22 +297,33 @@ PencilKind DensePencil<W>::deflate(double rounding, SmallMatrix<W>& constraints)
     std::iota(all.begin(), all.end(), 0);
     const SmallMatrix<W> u = eigen.vectors(all);
     const SmallMatrix<W> images = product(an, u);
-    const double noise =
-        image_noise_units * n_ * std::numeric_limits<double>::epsilon() * largest_row_sum(a_);
+    const double units = image_noise_units * n_ * std::numeric_limits<double>::epsilon();
+    const double noise = units * largest_row_sum(a_);
+    const std::vector<ProductSizes> sizes = sizes_of_products(a_, product(null_space_, u));
     SmallMatrix<W> u_by_values = u;
     for (int l = 0; l < u.cols(); ++l) {
         const double value = eigen.values()[static_cast<std::size_t>(l)];
-        if (std::abs(value) <= noise) {
-            double image = 0;
-            for (int i = 0; i < n_; ++i) {
-                image = std::max(image, std::abs(images(i, l)));
+        double image = 0;
+        for (int i = 0; i < n_; ++i) {
+            image = std::max(image, std::abs(images(i, l)));
+        }
+        // Rounding of v changes v^H A v by its products with A v and, squared, with A; rounding of
+        // the entries of A is relative to them.
+        const ProductSizes& size = sizes[static_cast<std::size_t>(l)];
+        if (std::abs(value) <= std::max(units, rounding) * size.form + units * (image + noise)) {
+            if (image <= noise + rounding * size.image) {
+                return PencilKind::common_null_vector;
             }
-            return image <= noise ? PencilKind::common_null_vector : PencilKind::degenerate;
+            ++infinite_.unsigned_pairs;
+            continue;
         }
         ++(value < 0 ? infinite_.negative : infinite_.positive);
         for (int i = 0; i < u.rows(); ++i) {
             u_by_values(i, l) /= value;
         }
+    }
+    if (infinite_.unsigned_pairs > 0) {
+        return PencilKind::degenerate;
     }
     to_null_ = product(u_by_values, adjoint(images));
     add(a_, -1, product(an, to_null_));

@@ -31,6 +31,9 @@ enum class PencilKind : std::uint8_t {
 struct InfiniteEigenvalues {
     int negative = 0;
     int positive = 0;
+    /// v^H A v vanishes to rounding, but not A v. Each such v has two infinite eigenvalues: a small
+    /// number added to B gives them opposite signs.
+    int unsigned_pairs = 0;
 };
 
 /// A x = lambda B x with entries near 1, in double precision. W is double or std::complex<double>.

@@ -609,6 +609,7 @@ class AutomaticSolve {
                 throw;
             }
             refusal_ = error.what();
+            wants_infinite_ = dynamic_cast<const InfiniteEigenvalueError*>(&error) != nullptr;
             result_.message += (result_.message.empty() ? "" : "; ") + refusal_;
             return;
         }
@@ -632,6 +633,9 @@ class AutomaticSolve {
         reason_ = refusal_;
         ctx_.emit(FallbackEvent{"auto: " + reason_ + "; shift-invert goes on"});
         attempt(Method::shift_invert, options_.max_iterations);
+        if (wants_infinite_ && !is_done()) {
+            result_.message = refusal_;
+        }
     }
 
     void hand_over(Method method, std::int64_t most, const std::string& why) {
@@ -708,6 +712,8 @@ class AutomaticSolve {
     std::string reason_;
     /// The message of a method that has refused B; empty if none has.
     std::string refusal_;
+    /// True if that method has found the wanted eigenvalues to be infinite.
+    bool wants_infinite_ = false;
 };
 
 }  // namespace

@@ -335,6 +335,8 @@ ModesResult<T> modes(Context& ctx, SparseMatrix<T>& k, SparseMatrix<T>& m,
     const EigenOptions solver = solver_options(ctx, problem, options);
     try {
         result.eigen = eigensolve(ctx, problem, solver);
+    } catch (const SingularMassError& error) {
+        refuse_modes("M is singular (" + std::string(error.what()) + ")");
     } catch (const IndefiniteError& error) {
         refuse_modes("M has a negative eigenvalue, or is singular beyond what the method takes (" +
                      std::string(error.what()) + ")");

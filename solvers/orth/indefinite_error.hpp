@@ -31,10 +31,31 @@ class IndefiniteError : public NumericalError {
     Operand operand_;
 };
 
+/// B is singular to rounding, but may be semidefinite. The message ends with a cure.
+class SingularMassError : public IndefiniteError {
+  public:
+    explicit SingularMassError(const std::string& message)
+        : IndefiniteError(Operand::mass, message) {}
+};
+
+/// The wanted eigenvalues are infinite, because B is singular to rounding.
+class InfiniteEigenvalueError : public SingularMassError {
+  public:
+    using SingularMassError::SingularMassError;
+};
+
 /// Throws the error; all ranks must call it.
 [[noreturn]] inline void throw_indefinite(IndefiniteError::Operand operand,
                                           const std::string& message) {
     IndefiniteError error(operand, message);
+    error.set_collective();
+    throw error;
+}
+
+/// Throws an Error of the class; all ranks must call it.
+template <class Error>
+[[noreturn]] void throw_singular_mass(const std::string& message) {
+    Error error(message);
     error.set_collective();
     throw error;
 }

@@ -727,6 +727,14 @@ TEST(Automatic, AMassThatIsSingularToRounding) {
                 << infinite.method_reason;
         }
     }
+    // Shift-invert takes the third unit vector for a common null vector, because A is large.
+    SparseMatrix<double> a = test::diagonal<double>(ctx, {1e14, 1, 1});
+    SparseMatrix<double> b = test::diagonal<double>(ctx, {1, 1, 0});
+    const auto infinite =
+        eigensolve(ctx, EigenProblem<double>{a, &b}, automatic(Which::smallest, 3));
+    EXPECT_FALSE(infinite.converged);
+    EXPECT_NE(infinite.message.find("request at most 2"), std::string::npos) << infinite.message;
+    EXPECT_EQ(infinite.message.find("common null"), std::string::npos) << infinite.message;
 }
 
 }  // namespace

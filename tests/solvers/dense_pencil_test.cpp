@@ -206,6 +206,97 @@ TYPED_TEST(DensePencilTest, FiniteEigenvaluesOfASemidefiniteMass) {
     }
 }
 
+/// With eigenvalues of B down to 1e-18 rounding moves finite eigenvalues out of a narrow window.
+/// The solve then must not report that it has found all of them.
+TYPED_TEST(DensePencilTest, NoEigenvalueIsLostByANearlySingularMass) {
+    using T = TypeParam;
+    std::normal_distribution<double> normal;
+    std::uniform_real_distribution<double> uniform(0, 1);
+    for (int round = 0; round < 30; ++round) {
+        const auto n = static_cast<std::size_t>(10 + 3 * round);
+        Dense<std::complex<double>> w(n, std::vector<std::complex<double>>(n));
+        std::vector<double> of_a;
+        std::vector<double> of_b;
+        for (std::size_t i = 0; i < n; ++i) {
+            for (std::size_t j = 0; j < n; ++j) {
+                const double size = 0.3 / std::sqrt(n);
+                w[i][j] = {size * normal(this->random) + (i == j ? 1 : 0),
+                           is_complex_v<T> ? size * normal(this->random) : 0};
+            }
+            const bool is_finite = i < 4;
+            of_a.push_back(is_finite ? static_cast<double>(i) - 1.5 : -0.5 - uniform(this->random));
+            of_b.push_back(is_finite ? 1 : std::pow(10, -9 - 9 * uniform(this->random)));
+        }
+        SparseMatrix<T> a = stored(this->ctx, congruent<T>(w, of_a));
+        SparseMatrix<T> b = stored(this->ctx, congruent<T>(w, of_b));
+        EigenOptions window = dense(Which::smallest, 1);
+        window.window = Window{0.499, 0.501};
+        try {
+            const auto result = eigensolve(this->ctx, EigenProblem<T>{a, &b}, window);
+            EXPECT_TRUE(!result.converged || result.eigenvalues.size() == 1) << n << " rows";
+        } catch (const IndefiniteError& error) {
+            EXPECT_EQ(sizeof(real_t<T>), 4U) << error.what();  // single entries make B indefinite
+        }
+    }
+}
+
+/// Of both ends with k = 1 only the upper one is wanted. If both ends are infinite, the error does
+/// not propose the other one.
+TYPED_TEST(DensePencilTest, InfiniteEigenvaluesOfOneEndOrBoth) {
+    using T = TypeParam;
+    SparseMatrix<T> b = test::diagonal<T>(this->ctx, {1, 1, 0, 0});
+    SparseMatrix<T> low = test::diagonal<T>(this->ctx, {2, 5, -1, -3});
+    const auto one = eigensolve(this->ctx, EigenProblem<T>{low, &b}, dense(Which::both_ends, 1));
+    this->expect(one, {5}, 100);
+    EXPECT_THROW(eigensolve(this->ctx, EigenProblem<T>{low, &b}, dense(Which::both_ends, 2)),
+                 InfiniteEigenvalueError);
+    const auto error_of = [&](SparseMatrix<T>& a, Which which) -> std::string {
+        try {
+            eigensolve(this->ctx, EigenProblem<T>{a, &b}, dense(which, 1));
+        } catch (const InfiniteEigenvalueError& error) {
+            return error.what();
+        }
+        return "";
+    };
+    SparseMatrix<T> both = test::diagonal<T>(this->ctx, {2, 5, -1, 3});
+    // v^H A v = 0 for both null vectors v of B: each has two infinite eigenvalues.
+    Dense<T> rows(4, std::vector<T>(4));
+    rows[0][0] = rows[1][1] = T(2);
+    rows[0][2] = rows[2][0] = rows[1][3] = rows[3][1] = T(1);
+    SparseMatrix<T> degenerate = stored(this->ctx, rows);
+    EXPECT_NE(error_of(low, Which::smallest).find("the other end"), std::string::npos);
+    for (const Which which : {Which::smallest, Which::largest}) {
+        EXPECT_NE(error_of(both, which).find("2 of 4"), std::string::npos);
+        EXPECT_EQ(error_of(both, which).find("the other end"), std::string::npos);
+        EXPECT_NE(error_of(degenerate, which).find("4 of 4"), std::string::npos);
+        EXPECT_NE(error_of(degenerate, which).find("by shift-invert"), std::string::npos);
+    }
+}
+
+/// Masses over 13 decades make A large in units of these masses, but the pencil is regular.
+TYPED_TEST(DensePencilTest, MasslessRowsBesideTinyMasses) {
+    using T = TypeParam;
+    constexpr std::size_t n = 30;
+    Dense<T> chain(n, std::vector<T>(n));
+    std::vector<double> masses(n, 1.0);
+    for (std::size_t i = 0; i < n; ++i) {
+        chain[i][i] = T(2);
+        if (i > 0) {
+            chain[i][i - 1] = chain[i - 1][i] = T(-1);
+        }
+        masses[i] = i % 5 == 0 ? 1e-13 : i % 5 == 2 ? 0 : 1;
+    }
+    SparseMatrix<T> a = stored(this->ctx, chain);
+    SparseMatrix<T> b = test::diagonal<T>(this->ctx, masses);
+    const auto result =
+        eigensolve(this->ctx, EigenProblem<T>{a, &b}, dense(Which::smallest_magnitude, 24));
+    ASSERT_EQ(result.eigenvalues.size(), 24U);
+    EXPECT_GT(result.eigenvalues.back(), 1e12);
+    EXPECT_THROW(
+        eigensolve(this->ctx, EigenProblem<T>{a, &b}, dense(Which::smallest_magnitude, 25)),
+        InfiniteEigenvalueError);
+}
+
 /// Laplace matrices of two graphs have the constant vector as a common null vector; with A + I in
 /// the place of A it is a null vector of B alone. Neither depends on the units of the unknowns.
 TYPED_TEST(DensePencilTest, ACommonNullVector) {

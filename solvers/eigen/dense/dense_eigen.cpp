@@ -32,6 +32,10 @@ constexpr int panel_width = 64;
 /// Larger matrices are refused: indices of LAPACK's workspaces have 32 bits.
 constexpr std::int64_t most_dense_rows = 40000;
 
+/// The errors of the eigenvalues of a pencil, in units of rounding times n, relative to the largest
+/// one.
+constexpr double rounding_units_of_values = 8;
+
 /// The precision of the arithmetic.
 template <class T>
 using Wide = std::conditional_t<is_complex_v<T>, std::complex<double>, double>;
@@ -266,52 +270,64 @@ class DenseSearch : public VerifiedSearch<T> {
         take_facts(facts);
         choice_ = select_pairs(values_, this->options(), which_, size_of_values(),
                                attainable_tolerance<real_t<T>>(0));
-        send_vectors(pencil ? &*pencil : nullptr);
+        vectors_ = send_vectors(pencil ? &*pencil : nullptr, choice_.indices, true);
+        check_doubtful_pairs(pencil ? &*pencil : nullptr);
     }
 
-    /// Throws IndefiniteError, on all ranks, if the wanted eigenvalues are not all finite.
+    /// Throws the errors of a pencil whose wanted eigenvalues are not all finite, on all ranks.
     void require_finite_values(const PencilFacts& facts) {
-        const auto refuse = [](const std::string& text) {
-            throw_indefinite(IndefiniteError::Operand::mass, "dense: " + text);
-        };
+        const auto [negative, positive, unsigned_pairs] = facts.infinite;
         switch (facts.kind) {
             case PencilKind::regular:
+            case PencilKind::degenerate:
                 break;
             case PencilKind::indefinite:
-                refuse(
-                    "B is not positive semidefinite to rounding: it is zero or has a negative "
-                    "eigenvalue");
-                break;
+                throw_indefinite(IndefiniteError::Operand::mass,
+                                 "dense: B is not positive semidefinite to rounding: it is zero or "
+                                 "has a negative eigenvalue");
             case PencilKind::common_null_vector:
-                refuse(std::string("A v and B v vanish to rounding for some v: ") +
-                       singular_pencil);
-                break;
-            case PencilKind::degenerate:
-                refuse(
-                    "v^H A v and B v vanish to rounding for some v; shift-invert takes such a "
-                    "pencil");
-                break;
+                throw_singular_mass<SingularMassError>(
+                    std::string("dense: A v and B v vanish to rounding for some v: ") +
+                    singular_pencil);
         }
-        const auto [negative, positive] = facts.infinite;
-        if (negative + positive == 0) {
+        const int infinite = negative + positive + 2 * unsigned_pairs;
+        if (infinite == 0) {
             return;
         }
-        const std::string infinite =
-            "infinite eigenvalues: " + std::to_string(negative + positive) + " of " +
-            std::to_string(n_) + ", because B is singular to rounding";
-        const bool is_end = !this->options().window;
-        const bool low = which_ == Which::smallest || which_ == Which::both_ends;
-        const bool high = which_ == Which::largest || which_ == Which::both_ends;
-        const bool any = which_ == Which::largest_magnitude;
-        if (is_end && (((low || any) && negative > 0) || ((high || any) && positive > 0))) {
-            refuse(
-                infinite +
-                ", among them the wanted ones; request the other end, or those nearest a target");
+        const std::string text = "dense: infinite eigenvalues: " + std::to_string(infinite) +
+                                 " of " + std::to_string(n_) +
+                                 ", because B is singular to rounding";
+        const bool at_low = negative + unsigned_pairs > 0;
+        const bool at_high = positive + unsigned_pairs > 0;
+        if ((wants_low_end() && at_low) || (wants_high_end() && at_high)) {
+            throw_singular_mass<InfiniteEigenvalueError>(
+                text + ", among them the wanted ones; request " +
+                (facts.kind == PencilKind::degenerate ? "those nearest a target, by shift-invert"
+                 : at_low && at_high                  ? "those nearest a target"
+                                     : "the other end, or those nearest a target"));
         }
-        if (is_end && static_cast<std::size_t>(this->options().k) > facts.values) {
-            refuse(infinite + "; request at most " + std::to_string(facts.values));
+        const int finite = n_ - infinite - constraints_.width();
+        if (!this->options().window && this->options().k > finite) {
+            throw_singular_mass<InfiniteEigenvalueError>(text + "; request at most " +
+                                                         std::to_string(std::max(finite, 0)));
         }
-        this->ctx().emit(NoticeEvent{"dense: " + infinite});
+        if (facts.kind == PencilKind::degenerate) {
+            throw_singular_mass<SingularMassError>(
+                "dense: v^H A v and B v vanish to rounding for some v; shift-invert takes such a "
+                "pencil");
+        }
+        this->ctx().emit(NoticeEvent{text});
+    }
+
+    bool wants_low_end() const {
+        return !this->options().window &&
+               (which_ == Which::smallest || which_ == Which::largest_magnitude ||
+                (which_ == Which::both_ends && this->options().k > 1));
+    }
+    bool wants_high_end() const {
+        return !this->options().window &&
+               (which_ == Which::largest || which_ == Which::largest_magnitude ||
+                which_ == Which::both_ends);
     }
 
     void take_facts(const PencilFacts& facts) {
@@ -327,17 +343,22 @@ class DenseSearch : public VerifiedSearch<T> {
         }
     }
 
-    void send_vectors(DensePencil<Wide<T>>* pencil) {
+    /// The vectors of some values, by the rank that has the pencil.
+    BlockVector<T> send_vectors(DensePencil<Wide<T>>* pencil, const std::vector<int>& indices,
+                                bool must_have_length) {
         const RowMap& map = this->problem().a.row_map();
-        const int count = static_cast<int>(choice_.indices.size());
+        const int count = static_cast<int>(indices.size());
+        BlockVector<T> vectors;
         SmallMatrix<Wide<T>> x;
         this->ctx().comm().agree([&] {
-            vectors_ = BlockVector<T>(this->ctx(), map, count);
+            vectors = BlockVector<T>(this->ctx(), map, count);
             if (pencil != nullptr) {
-                x = pencil->vectors(choice_.indices);
+                x = pencil->vectors(indices);
             }
         });
-        require_length_in_b(x);
+        if (must_have_length) {
+            require_length_in_b(x);
+        }
         const double factor = std::ldexp(1.0, -exponent_b_ / 2);
         for (int first = 0; first < count; first += panel_width) {
             SmallMatrix<T> panel(n_, std::min(panel_width, count - first));
@@ -350,7 +371,30 @@ class DenseSearch : public VerifiedSearch<T> {
             this->ctx().comm().broadcast(panel.data(), size * sizeof(T), 0);
             copy(this->ctx(),
                  std::as_const(panel).view().row_range(map.first_row(), map.local_rows()),
-                 vectors_.columns(first, panel.cols()));
+                 vectors.columns(first, panel.cols()));
+        }
+        return vectors;
+    }
+
+    /// Rounding errors of the eigenvalues of a pencil are relative to the largest one. If they
+    /// exceed the tolerance, a wanted eigenvalue may appear outside the choice, or far from its
+    /// place: the pairs that such errors could bring into the choice must have small residuals,
+    /// too.
+    void check_doubtful_pairs(DensePencil<Wide<T>>* pencil) {
+        if (this->problem().b == nullptr || values_.empty()) {
+            return;
+        }
+        const double error = rounding_units_of_values * n_ *
+                             std::numeric_limits<double>::epsilon() *
+                             std::max(std::abs(values_.front()), std::abs(values_.back()));
+        if (error <= this->tolerance() * size_of_values()) {
+            return;
+        }
+        const std::vector<int> doubtful =
+            doubtful_pairs(values_, this->options(), which_, choice_, error);
+        const BlockVector<T> x = send_vectors(pencil, doubtful, false);
+        for (const RitzPair& pair : pairs_of(x.view(), doubtful)) {
+            wrong_ += pair.residual <= this->threshold(pair.value) ? 0 : 1;
         }
     }
 
@@ -363,8 +407,7 @@ class DenseSearch : public VerifiedSearch<T> {
             return;
         }
         const double scale = std::ldexp(1.0, -exponent_b_);  // X is normalised for the scaled B
-        const double noise =
-            4 * std::sqrt(static_cast<double>(n_)) * std::numeric_limits<double>::epsilon();
+        const double noise = 4 * std::sqrt(static_cast<double>(n_)) * this->eps();
         std::int64_t lost = 0;
         for (int j = 0; j < x.cols(); ++j) {
             double terms = 0;
@@ -375,21 +418,14 @@ class DenseSearch : public VerifiedSearch<T> {
         }
         lost = this->ctx().comm().max(lost);
         if (lost > 0) {
-            throw_indefinite(IndefiniteError::Operand::mass,
-                             "dense: B is singular to rounding: " + std::to_string(lost) +
-                                 " of the wanted eigenvectors have no length in its inner product, "
-                                 "so that their eigenvalues are arbitrary; shift-invert takes a "
-                                 "singular B");
+            throw_singular_mass<SingularMassError>(
+                "dense: B is singular to rounding: " + std::to_string(lost) +
+                " of the wanted eigenvectors have no length in its inner product, so that their "
+                "eigenvalues are arbitrary; shift-invert takes a singular B");
         }
     }
 
     bool found() override { return solved_; }
-    std::string doubt() const override {
-        return this->problem().b == nullptr
-                   ? VerifiedSearch<T>::doubt()
-                   : "the reduction by an ill-conditioned B loses digits; use shift-invert, or a "
-                     "larger tolerance";
-    }
     void extend() override {}
     int give_up() override { return 0; }
 
@@ -400,35 +436,49 @@ class DenseSearch : public VerifiedSearch<T> {
         }
     }
 
-    /// R = A X - B X Lambda, scaled so that squares neither overflow nor underflow.
-    void refine_pairs() override {
-        pairs_.clear();
-        const BlockView<const T> x = std::as_const(vectors_).view();
-        pairs_.reserve(static_cast<std::size_t>(x.cols));
+    /// Pairs with the residuals of R = A X - B X Lambda, scaled so that squares neither overflow
+    /// nor underflow; `indices` are those of the values.
+    std::vector<RitzPair> pairs_of(BlockView<const T> x, const std::vector<int>& indices) {
+        std::vector<RitzPair> pairs;
+        pairs.reserve(indices.size());
         for (int first = 0; first < x.cols; first += panel_width) {
             const int width = std::min(panel_width, x.cols - first);
             std::vector<double> values;
             values.reserve(static_cast<std::size_t>(width));
-            for (int j = 0; j < width; ++j) {
-                values.push_back(value(first + j));
+            for (int j = first; j < first + width; ++j) {
+                const int index = indices[static_cast<std::size_t>(j)];
+                values.push_back(values_[static_cast<std::size_t>(index)]);
             }
             const std::vector<double> residuals = scaled_residuals(
                 this->ctx(), Method::dense, this->problem(), x.columns(first, width), values,
                 {exponent_a_, exponent_b_}, std::as_const(normals_).view());
             applications_ += width;
-            for (int j = 0; j < width; ++j) {
-                pairs_.push_back({value(first + j), residuals[static_cast<std::size_t>(j)]});
+            for (std::size_t j = 0; j < values.size(); ++j) {
+                pairs.push_back({values[j], residuals[j]});
             }
         }
+        return pairs;
     }
 
-    double value(int pair) const {
-        return values_[static_cast<std::size_t>(choice_.indices[static_cast<std::size_t>(pair)])];
+    void refine_pairs() override {
+        pairs_ = pairs_of(std::as_const(vectors_).view(), choice_.indices);
+    }
+    std::string doubt() const override {
+        return this->problem().b == nullptr
+                   ? VerifiedSearch<T>::doubt()
+                   : "B is nearly singular, or A is not Hermitian; shift-invert takes such a B";
     }
 
     bool search_again() override { return false; }
     void begin_complement() override {}
     ComplementVerdict complement() override {
+        if (wrong_ > 0) {
+            this->give_up_because("the residuals of " + std::to_string(wrong_) +
+                                  " pairs that may belong to wanted eigenvalues are above the "
+                                  "tolerance: " +
+                                  doubt());
+            return ComplementVerdict::open;
+        }
         return choice_.distance <= this->tolerance() * size_of_values()
                    ? ComplementVerdict::tied
                    : ComplementVerdict::outside;
@@ -469,6 +519,8 @@ class DenseSearch : public VerifiedSearch<T> {
     double norm_b_ = 0;
     BlockVector<T> vectors_;
     std::vector<RitzPair> pairs_;
+    /// Pairs that may belong to wanted eigenvalues, but have residuals above the tolerance.
+    int wrong_ = 0;
 };
 
 }  // namespace

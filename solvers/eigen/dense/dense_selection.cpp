@@ -84,4 +84,37 @@ PairChoice select_pairs(const std::vector<double>& values, const EigenOptions& o
     return choice;
 }
 
+std::vector<int> doubtful_pairs(const std::vector<double>& values, const EigenOptions& options,
+                                Which which, const PairChoice& choice, double error) {
+    const auto at = [&](int i) { return values[static_cast<std::size_t>(i)]; };
+    const auto k = static_cast<std::size_t>(options.k);
+    // The largest value of the lower end and the smallest one of the upper end, for both ends.
+    const double low = which == Which::both_ends && k / 2 > 0
+                           ? values[k / 2 - 1]
+                           : -std::numeric_limits<double>::infinity();
+    const double high = which == Which::both_ends ? values[values.size() - (k - k / 2)]
+                                                  : std::numeric_limits<double>::infinity();
+    double last = -std::numeric_limits<double>::infinity();
+    for (const int i : choice.indices) {
+        last = std::max(last, key_of(at(i), options.target, which));
+    }
+    const auto may_be_wanted = [&](double value) {
+        if (options.window) {
+            return value >= options.window->low - error && value <= options.window->high + error;
+        }
+        if (which == Which::both_ends) {
+            return value - low <= 2 * error || high - value <= 2 * error;
+        }
+        return key_of(value, options.target, which) - last <= 2 * error;
+    };
+    std::vector<int> doubtful;
+    for (int i = 0; i < static_cast<int>(values.size()); ++i) {
+        if (may_be_wanted(at(i)) &&
+            !std::binary_search(choice.indices.begin(), choice.indices.end(), i)) {
+            doubtful.push_back(i);
+        }
+    }
+    return doubtful;
+}
+
 }  // namespace quiver

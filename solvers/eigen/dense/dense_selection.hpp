@@ -26,4 +26,9 @@ EigenOptions as_one_end(const EigenOptions& options);
 PairChoice select_pairs(const std::vector<double>& values, const EigenOptions& options, Which which,
                         double norm, double rounding);
 
+/// The ascending indices of the values that are not in `choice`, made by select_pairs(), but might
+/// be if each value had an error of up to `error`.
+std::vector<int> doubtful_pairs(const std::vector<double>& values, const EigenOptions& options,
+                                Which which, const PairChoice& choice, double error);
+
 }  // namespace quiver
