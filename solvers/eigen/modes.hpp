@@ -45,7 +45,8 @@ struct ModesFacts {
     std::vector<double> frequencies;
     int rigid = 0;
     int unstable = 0;
-    /// The frequency up to which the rigid modes count as rigid: rigid_below or that of 32 eps ||K||
+    /// The frequency up to which the rigid modes count as rigid: rigid_below or that of 32 eps
+    /// ||K||
     /// ||x||^2, the largest over these modes; 0 without rigid modes. In a structure that is stiff
     /// elsewhere, real modes below it are among the rigid ones.
     double rigid_limit = 0;
@@ -89,8 +90,8 @@ BlockVector<T> rigid_directions(Context& ctx, const RowMap& map,
 /// are six, they are those of rigid_directions(), and the participation in rotations is that about
 /// the axes through the centre of mass.
 ///
-/// Method::automatic is a dense solve up to 1024 rows, otherwise shift_invert() if it can factorise;
-/// elsewhere eigensolve() chooses. T is float or double.
+/// Method::automatic is a dense solve up to 1024 rows, otherwise shift_invert() if it can
+/// factorise; elsewhere eigensolve() chooses. T is float or double.
 ///
 /// Throws InputError on all ranks: a frequency that is negative, not finite or out of order; NaN
 /// or infinity in K or M; M = 0; a negative entry on the diagonal of M, or a negative eigenvalue;
