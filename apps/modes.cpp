@@ -270,6 +270,7 @@ std::string to_json(const ModesCommand& command, const ModesReport& report) {
         {"norm_estimate", json_number(solve.norm_estimate)},
         {"modal_masses", json_numbers(facts.modal_masses)},
         {"rigid", facts.rigid},
+        {"rigid_limit", facts.rigid_limit},
         {"unstable", facts.unstable},
         {"infinite", facts.infinite},
         {"infinite_at_least", facts.infinite_at_least},

@@ -124,6 +124,8 @@ TEST_F(Modes, CoordinatesOfAFileGiveTheSharesOfTheGenerator) {
     ASSERT_EQ(run(beam + " -k 8").status, 0);
     const json generated = report();
     EXPECT_EQ(generated["rigid"], 6);
+    EXPECT_GT(generated["rigid_limit"], 0);
+    EXPECT_LT(generated["rigid_limit"], 1);
     EXPECT_EQ(generated["directions"].size(), 6u);
     std::string text = "%%MatrixMarket matrix array real general\n42 3\n";
     for (int d = 0; d < 3; ++d) {
