@@ -45,10 +45,9 @@ struct ModesFacts {
     std::vector<double> frequencies;
     int rigid = 0;
     int unstable = 0;
-    /// The frequency up to which the rigid modes count as rigid: rigid_below or that of 32 eps
-    /// ||K||
-    /// ||x||^2, the largest over these modes; 0 without rigid modes. In a structure that is stiff
-    /// elsewhere, real modes below it are among the rigid ones.
+    /// The largest frequency that counts as rigid among the rigid modes: rigid_below, or that of
+    /// lambda = 32 eps ||K|| ||x||^2; 0 without rigid modes. In a structure that is stiff elsewhere,
+    /// real modes below it are among the rigid ones.
     double rigid_limit = 0;
     /// The number of infinite eigenvalues, those of the null space of M.
     std::int64_t infinite = 0;
