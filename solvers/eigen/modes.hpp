@@ -46,8 +46,8 @@ struct ModesFacts {
     int rigid = 0;
     int unstable = 0;
     /// The largest frequency that counts as rigid among the rigid modes: rigid_below, or that of
-    /// lambda = 32 eps ||K|| ||x||^2; 0 without rigid modes. In a structure that is stiff elsewhere,
-    /// real modes below it are among the rigid ones.
+    /// lambda = 32 eps ||K|| ||x||^2; 0 without rigid modes. In a structure that is stiff
+    /// elsewhere, real modes below it are among the rigid ones.
     double rigid_limit = 0;
     /// The number of infinite eigenvalues, those of the null space of M.
     std::int64_t infinite = 0;
