@@ -54,7 +54,7 @@ inline void add_json(CLI::App& command, Output& json) {
 /// decides between the exit statuses success and not_converged. Errors have the other statuses.
 template <class Options, class Run>
 void set_action(CLI::App& command, Action& chosen, std::shared_ptr<Options> options, Run run,
-                std::function<void()> read_options = {}) {
+                const std::function<void()>& read_options = {}) {
     command.callback([=, &chosen] {
         if (read_options) {
             read_options();

@@ -122,7 +122,7 @@ void count_infinite(Context& ctx, SparseMatrix<T>& m, const RowFacts& facts,
 
 template <class T>
 EigenOptions solver_options(Context& ctx, const EigenProblem<T>& problem,
-                            const ModesOptions& options) {
+                            const ModesOptions& options, std::int64_t infinite) {
     EigenOptions solver = options.solver;
     const auto eigenvalue = [&](double frequency) {
         return (frequency / options.unit) * (frequency / options.unit);
@@ -136,11 +136,33 @@ EigenOptions solver_options(Context& ctx, const EigenProblem<T>& problem,
         solver.window = Window{low, high};
     }
     const std::int64_t rows = problem.a.row_map().global_rows();
-    if (solver.method == Method::automatic && rows > most_dense_modes &&
+    if (solver.method == Method::automatic && (rows > most_dense_modes || infinite > 0) &&
         can_factorise(ctx, problem)) {
         solver.method = Method::shift_invert;
     }
     return solver;
+}
+
+/// Replaces the eigenvalues of a dense solve, whose rounding errors are relative to the largest
+/// finite one, by the Rayleigh quotients of their vectors. Errors of these are relative to ||K||
+/// ||x||^2, as the limit of rigid modes is.
+template <class T>
+void take_quotients(Context& ctx, SparseMatrix<T>& k, SparseMatrix<T>& m, EigenResult<T>& eigen) {
+    const BlockView<const T> x = std::as_const(eigen.vectors).view();
+    BlockVector<T> images;
+    ctx.comm().agree([&] { images = BlockVector<T>(ctx, k.row_map(), x.cols); });
+    const auto forms = [&](SparseMatrix<T>& a) {
+        std::vector<T> values(static_cast<std::size_t>(x.cols));
+        a.apply(ctx, x, images.view());
+        dots(ctx, x, std::as_const(images).view(), std::span<T>(values));
+        return values;
+    };
+    const std::vector<T> of_k = forms(k);
+    const std::vector<T> of_m = forms(m);
+    for (std::size_t j = 0; j < of_k.size(); ++j) {
+        eigen.eigenvalues[j] = static_cast<double>(of_k[j]) / static_cast<double>(of_m[j]);
+    }
+    std::sort(eigen.eigenvalues.begin(), eigen.eigenvalues.end());
 }
 
 /// The largest |x_ij| of each column, over all ranks.
@@ -332,14 +354,22 @@ ModesResult<T> modes(Context& ctx, SparseMatrix<T>& k, SparseMatrix<T>& m,
     }
     EigenProblem<T> problem{k};
     problem.b = &m;
-    const EigenOptions solver = solver_options(ctx, problem, options);
+    EigenOptions solver = solver_options(ctx, problem, options, result.infinite);
     try {
         result.eigen = eigensolve(ctx, problem, solver);
+        if (!result.eigen.converged && solver.method != method && rows <= most_dense_modes) {
+            // The shifts for a few rows may all be too close to an eigenvalue.
+            solver.method = method;
+            result.eigen = eigensolve(ctx, problem, solver);
+        }
     } catch (const SingularMassError& error) {
         refuse_modes("M is singular (" + std::string(error.what()) + ")");
     } catch (const IndefiniteError& error) {
         refuse_modes("M has a negative eigenvalue, or is singular beyond what the method takes (" +
                      std::string(error.what()) + ")");
+    }
+    if (result.eigen.method == Method::dense) {
+        take_quotients(ctx, k, m, result.eigen);
     }
     classify(ctx, stiffness.largest_sum, options, result);
     if (directions.cols > 0) {
