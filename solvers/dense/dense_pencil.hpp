@@ -15,7 +15,7 @@
 
 namespace quiver {
 
-/// What DensePencil::solve() has found B, or A and B, to be.
+/// The class of the pencil that DensePencil::solve() has found.
 enum class PencilKind : std::uint8_t {
     /// B is positive definite, or semidefinite and A v and B v do not both vanish for any v.
     regular,
@@ -60,7 +60,7 @@ class DensePencil {
     /// an eigensolver fails, and the errors of Cusolver::eigen(). Source for a singular B: Fix and
     /// Heiberger, SIAM J. Numer. Anal. 9 (1972) 78.
     PencilKind solve(const SmallMatrix<W>& constraints, double rounding);
-    /// Both are 0 if B is positive definite.
+    /// All counts are 0 if B is positive definite.
     const InfiniteEigenvalues& infinite() const { return infinite_; }
     /// All finite eigenvalues, ascending, without the constrained dimensions.
     const std::vector<double>& values() const { return values_; }
@@ -88,7 +88,7 @@ class DensePencil {
     /// B, then R of B = R^H R in its upper triangle (R^-1 if Eigen computes).
     SmallMatrix<W> b_;
     InfiniteEigenvalues infinite_;
-    /// After deflate(): D, N and S N^H A.
+    /// D, N and S N^H A of deflate(); empty if B is positive definite.
     std::vector<double> units_;
     SmallMatrix<W> null_space_;
     SmallMatrix<W> to_null_;

@@ -29,7 +29,8 @@ namespace quiver {
 /// more than 40,000 rows are an InputError, and so is a checkpoint, because there is no state to
 /// save. The callback can end the solve only before the arithmetic begins. Throws the errors of
 /// check_problem() and check_options(), IndefiniteError for a B with a negative eigenvalue beyond
-/// rounding, for wanted eigenvalues that are infinite, and for a common null vector of A and B,
+/// rounding, for wanted eigenvalues that are infinite, for a k above the number of finite
+/// eigenvalues, for a null vector v of B with v^H A v = 0, and for a common null vector of A and B;
 /// NumericalError if a product holds NaN or infinity; on a GPU, from 2048 rows on, the errors of
 /// cuSOLVER. Collective.
 ///

@@ -17,9 +17,9 @@
 
 namespace quiver {
 
-/// Finds for each column the first element whose modulus is the largest one to a millionth, so that
-/// rounding errors do not decide between equal ones. The rows come twice, in parts that are in host
-/// memory.
+/// Finds for each column the first element whose modulus agrees with the largest modulus to a
+/// millionth, so that rounding errors do not decide between equal moduli. The caller passes all
+/// rows twice, in parts in host memory: first to measure(), then to place().
 template <class T>
 class LargestElements {
   public:
@@ -28,13 +28,13 @@ class LargestElements {
           first(most.size(), -none),
           element(most.size()) {}
 
-    /// For all rows, before `place` for all rows.
+    /// Updates the largest moduli.
     void measure(BlockView<const T> rows) {
         each(rows, [&](std::int64_t, std::size_t j, T value) {
             most[j] = std::max(most[j], static_cast<double>(std::abs(value)));
         });
     }
-    /// `row` is the number of the first row.
+    /// Looks for the elements; `row` is the global number of the first of these rows.
     void place(BlockView<const T> rows, std::int64_t row) {
         each(rows, [&](std::int64_t i, std::size_t j, T value) {
             constexpr double nearly = 1 + 1e-6;

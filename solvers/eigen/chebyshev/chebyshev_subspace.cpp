@@ -47,8 +47,9 @@ constexpr double clustered = 4;
 /// nothing is missing.
 constexpr int fresh_columns = 8;
 constexpr double short_column = 0.05;
-/// After this many attempts in a row that copies of one eigenvalue have made fail, block Lanczos
-/// tries to verify from so many columns and in so many steps.
+/// Block Lanczos tries to verify if the number of failed attempts is a multiple of this one and
+/// copies of one eigenvalue made the last attempt fail. The next two constants are its number of
+/// columns and its step limit.
 constexpr int attempts_among_copies = 12;
 constexpr int lanczos_columns = 4;
 constexpr std::int64_t lanczos_steps = 500;

@@ -274,7 +274,8 @@ class DenseSearch : public VerifiedSearch<T> {
         check_doubtful_pairs(pencil ? &*pencil : nullptr);
     }
 
-    /// Throws the errors of a pencil whose wanted eigenvalues are not all finite, on all ranks.
+    /// Throws on all ranks if the wanted eigenvalues are not all finite or the pencil does not
+    /// determine them; emits the number of infinite eigenvalues.
     void require_finite_values(const PencilFacts& facts) {
         const auto [negative, positive, unsigned_pairs] = facts.infinite;
         switch (facts.kind) {
