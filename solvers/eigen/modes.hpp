@@ -89,8 +89,10 @@ BlockVector<T> rigid_directions(Context& ctx, const RowMap& map,
 /// are six, they are those of rigid_directions(), and the participation in rotations is that about
 /// the axes through the centre of mass.
 ///
-/// Method::automatic is a dense solve up to 1024 rows, otherwise shift_invert() if it can
-/// factorise; elsewhere eigensolve() chooses. T is float or double.
+/// Method::automatic is a dense solve up to 1024 rows with a regular M, otherwise shift_invert() if
+/// it can factorise; elsewhere eigensolve() chooses. Up to 1024 rows a dense solve follows if
+/// shift_invert() does not converge. Rayleigh quotients replace the eigenvalues of a dense solve.
+/// T is float or double.
 ///
 /// Throws InputError on all ranks: a frequency that is negative, not finite or out of order; NaN
 /// or infinity in K or M; M = 0; a negative entry on the diagonal of M, or a negative eigenvalue;

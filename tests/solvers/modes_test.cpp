@@ -393,6 +393,37 @@ TEST_F(ModesTest, ReportsTheFrequencyUpToWhichModesAreRigid) {
     EXPECT_EQ(clamped.rigid_limit, 0);
 }
 
+/// A free bar whose mass is integrated with one point an element: the vector (1, -1, 1, ...) has no
+/// mass. The rigid mode is found as such by both direct methods, for every length of the bar.
+TEST_F(ModesTest, AFreeBarWithASingularConsistentMass) {
+    for (const int n : {10, 30, 40, 60, 100, 200}) {
+        Dense k = Dense::Zero(n, n);
+        Dense m = Dense::Zero(n, n);
+        for (int i = 0; i + 1 < n; ++i) {
+            k.block(i, i, 2, 2) += (Dense(2, 2) << 1, -1, -1, 1).finished() * n;
+            m.block(i, i, 2, 2) += Dense::Constant(2, 2, 0.25 / n);
+        }
+        SparseMatrix<double> stiffness = sparse<double>(ctx, k);
+        SparseMatrix<double> mass = sparse<double>(ctx, m);
+        ModesOptions options;
+        options.unit = radians_per_second;
+        options.solver.k = 4;
+        for (const Method method : {Method::automatic, Method::dense}) {
+            options.solver.method = method;
+            const auto result = modes<double>(ctx, stiffness, mass, options);
+            ASSERT_TRUE(result.eigen.converged) << n << " rows: " << result.eigen.message;
+            EXPECT_EQ(result.infinite, 1);
+            EXPECT_EQ(result.rigid, 1) << n << " rows";
+            EXPECT_EQ(result.unstable, 0) << n << " rows";
+            // x_i = cos(j pi i / (n - 1)) gives lambda = (2 n tan(j pi / (2 (n - 1))))^2.
+            for (int j = 1; j < 4; ++j) {
+                const double exact = 2 * n * std::tan(j * std::numbers::pi / (2 * (n - 1)));
+                EXPECT_NEAR(result.frequencies[static_cast<std::size_t>(j)], exact, 1e-6 * exact);
+            }
+        }
+    }
+}
+
 TEST_F(ModesTest, RigidBelowRaisesTheLimit) {
     const Dense k = free_springs(10) + 1e-6 * Dense::Identity(30, 30);
     const Dense m = Dense::Identity(30, 30);
