@@ -442,4 +442,6 @@ def test_singular_values(rng, library, char, side_stream):
         centred = x.astype("d") - x.astype("d").mean(axis=0)
         exact = np.linalg.svd(centred, compute_uv=False)**2 / (len(x) - 1)
         np.testing.assert_allclose(variance, exact[:3], atol=60 * eps * exact[0])
-        np.testing.assert_allclose(scores.var(axis=0, ddof=1), variance, rtol=1000 * eps)
+        # Rounding changes each singular value by a multiple of eps times the largest one.
+        bound = 200 * eps * np.sqrt(exact[0] * exact[:3])
+        assert (np.abs(scores.var(axis=0, ddof=1) - variance) <= bound).all()
