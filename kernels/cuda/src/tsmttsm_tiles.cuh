@@ -71,7 +71,7 @@ class FmaTile {
     template <int ROWS, class Weights = NoWeights>
     void add(const T* a, const T* b, const Weights& weights = {}) {
         static_assert(ROWS % lanes == 0);
-        if (CFG.team % slots != 0 && lane >= lanes) {
+        if (CFG.team > slots * lanes && lane >= lanes) {  // its rows are beyond the stage
             return;
         }
         a += lane * CFG.pitch_a - shift_a_;

@@ -150,6 +150,23 @@ TYPED_TEST(PlannedProducts, AnyPlanOfTsmttsmIsRight) {
     }
 }
 
+/// 224 threads have seven lanes of 32 slots. Rows of odd width divide them into two classes of
+/// three lanes, and the seventh lane must not read shared memory beyond the stages.
+TYPED_TEST(PlannedProducts, ALaneWithoutRowsReadsNothing) {
+    if constexpr (std::is_same_v<TypeParam, float>) {
+        Context ctx = make_context();
+        cuda::TsmttsmPlan plan;
+        plan.tile_m = 6;
+        plan.tile_n = 16;
+        plan.vector = 2;
+        plan.rows = 12;
+        plan.stages = 4;
+        plan.bulk = true;
+        plan.team = plan.threads = 224;
+        this->check_tsmttsm(ctx, {3000, 47, 57, false, {}, {}, plan});
+    }
+}
+
 TYPED_TEST(PlannedProducts, AnyStreamedPlanOfTsmttsmIsRight) {
     Context ctx = make_context();
     for (auto& trial :
