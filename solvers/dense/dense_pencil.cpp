@@ -13,21 +13,11 @@
 #endif
 
 #include "blockvec/error.hpp"
+#include "solvers/small_blocks.hpp"
 #include "solvers/small_dense.hpp"
 
 namespace quiver {
 namespace {
-
-template <class W>
-SmallMatrix<W> adjoint(const SmallMatrix<W>& a) {
-    SmallMatrix<W> result(a.cols(), a.rows());
-    for (int i = 0; i < a.rows(); ++i) {
-        for (int j = 0; j < a.cols(); ++j) {
-            result(j, i) = conjugate(a(i, j));
-        }
-    }
-    return result;
-}
 
 /// Y += alpha X.
 template <class W>
@@ -134,13 +124,18 @@ template <class W>
 DensePencil<W>::DensePencil(Context& ctx, SmallMatrix<W> a, SmallMatrix<W> b)
     : ctx_(ctx),
       n_(a.rows()),
-      threads_(ctx.service<Lapack>(), n_ < least_threaded_order ? 1 : ctx.threads()),
+      threads_(ctx.service<Lapack>(), threads_for(ctx, n_)),
       lapack_(ctx.service<Lapack>().routines<W>()),
       a_(std::move(a)),
       b_(std::move(b)) {
     if (uses_cusolver(ctx, n_)) {
         cusolver_ = &ctx.service<Cusolver>();
     }
+}
+
+template <class W>
+int DensePencil<W>::threads_for(const Context& ctx, std::int64_t n) {
+    return n < least_threaded_order ? 1 : ctx.threads();
 }
 
 template <class W>
@@ -152,19 +147,26 @@ bool DensePencil<W>::uses_cusolver(Context& ctx, std::int64_t n) {
 template <class W>
 PencilKind DensePencil<W>::solve(const SmallMatrix<W>& constraints, double rounding) {
     [[maybe_unused]] const FlushTinyNumbers flush;
+    if (solve_definite(constraints)) {
+        return PencilKind::regular;
+    }
     SmallMatrix<W> removed = constraints.cols() > 0 ? constraints : SmallMatrix<W>(n_, 0);
+    const PencilKind kind = deflate(rounding, removed);
+    if (kind != PencilKind::regular) {
+        return kind;
+    }
+    return solve_definite(removed) ? PencilKind::regular : PencilKind::indefinite;
+}
+
+template <class W>
+bool DensePencil<W>::solve_definite(const SmallMatrix<W>& constraints) {
+    [[maybe_unused]] const FlushTinyNumbers flush;
     // C = R^-H A R^-1 with B = R^H R: C y = lambda y, x = R^-1 y.
     if (b_.rows() > 0 && !reduce_to_standard()) {
-        const PencilKind kind = deflate(rounding, removed);
-        if (kind != PencilKind::regular) {
-            return kind;
-        }
-        if (!reduce_to_standard()) {
-            return PencilKind::indefinite;
-        }
+        return false;
     }
-    if (removed.cols() > 0) {
-        project(removed);
+    if (constraints.cols() > 0) {
+        project(constraints);
     }
     if (cusolver_ != nullptr) {
         require_success(cusolver_->eigen(ctx_, a_, values_), "cuSOLVER");
@@ -172,8 +174,8 @@ PencilKind DensePencil<W>::solve(const SmallMatrix<W>& constraints, double round
         // C = Q T Q^H, T Z = Z Lambda: Y = Q Z.
         tridiagonalise();
     }
-    values_.resize(static_cast<std::size_t>(n_ - removed.cols()));
-    return PencilKind::regular;
+    values_.resize(static_cast<std::size_t>(n_ - constraints.cols()));
+    return true;
 }
 
 /// Returns false, with A and B as before, if B has no Cholesky factor or a pivot vanishes.

@@ -52,6 +52,9 @@ class DensePencil {
     /// libraries. Throws their errors.
     static bool uses_cusolver(Context& ctx, std::int64_t n);
 
+    /// The number of threads of LAPACK for n x n matrices.
+    static int threads_for(const Context& ctx, std::int64_t n);
+
     /// Computes all finite eigenvalues except those of constrained dimensions. The columns of
     /// `constraints`, n x c, must be linearly independent. If B is positive semidefinite,
     /// eigenvalues of B up to `rounding` ||B|| count as 0, in units of the unknowns in which the
@@ -60,6 +63,9 @@ class DensePencil {
     /// an eigensolver fails, and the errors of Cusolver::eigen(). Source for a singular B: Fix and
     /// Heiberger, SIAM J. Numer. Anal. 9 (1972) 78.
     PencilKind solve(const SmallMatrix<W>& constraints, double rounding);
+    /// The same for a positive definite B only: returns false, without values, if B is not, or if
+    /// a pivot of its Cholesky factorisation vanishes to rounding.
+    bool solve_definite(const SmallMatrix<W>& constraints);
     /// All counts are 0 if B is positive definite.
     const InfiniteEigenvalues& infinite() const { return infinite_; }
     /// All finite eigenvalues, ascending, without the constrained dimensions.

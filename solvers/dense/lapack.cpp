@@ -26,6 +26,7 @@ LapackRoutines<W>::LapackRoutines(const SharedLibrary& library) {
     find(library, factorise, complex ? "zpotrf_" : "dpotrf_");
     find(library, reduce, complex ? "zhegst_" : "dsygst_");
     find(library, solve_triangular, complex ? "ztrtrs_" : "dtrtrs_");
+    find(library, multiply, complex ? "zgemm_" : "dgemm_");
     find(library, divide_and_conquer, "dstedc_");
 }
 

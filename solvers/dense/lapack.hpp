@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The LAPACK routines of the dense eigensolver, loaded at run time: a program that makes no dense
-// solve starts without the library. Private to solvers/.
+// The routines of LAPACK and BLAS of the dense eigensolver, loaded at run time: a program that
+// makes no dense solve starts without the library. Private to solvers/.
 #pragma once
 
 #include <complex>
@@ -36,6 +36,10 @@ struct LapackRoutines {
     void (*solve_triangular)(const char*, const char*, const char*, const int*, const int*,
                              const W*, const int*, W*, const int*, int*, std::size_t, std::size_t,
                              std::size_t);
+    /// xGEMM: transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc.
+    void (*multiply)(const char*, const char*, const int*, const int*, const int*, const W*,
+                     const W*, const int*, const W*, const int*, const W*, W*, const int*,
+                     std::size_t, std::size_t);
     /// DSTEDC: compz, n, d, e, z, ldz, work, lwork, iwork, liwork, info.
     void (*divide_and_conquer)(const char*, const int*, double*, double*, double*, const int*,
                                double*, const int*, int*, const int*, int*, std::size_t);

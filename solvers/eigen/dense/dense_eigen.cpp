@@ -17,6 +17,7 @@
 #include "kernels/sparse/sparse_matrix.hpp"
 #include "solvers/dense/cusolver.hpp"
 #include "solvers/dense/dense_pencil.hpp"
+#include "solvers/dense/dense_spectrum.hpp"
 #include "solvers/eigen/dense/dense_selection.hpp"
 #include "solvers/eigen/search/given_columns.hpp"
 #include "solvers/eigen/search/scaled_residuals.hpp"
@@ -32,9 +33,8 @@ constexpr int panel_width = 64;
 /// Larger matrices are refused: indices of LAPACK's workspaces have 32 bits.
 constexpr std::int64_t most_dense_rows = 40000;
 
-/// The errors of the eigenvalues of a pencil, in units of rounding times n, relative to the largest
-/// one.
-constexpr double rounding_units_of_values = 8;
+/// The most shifts near which eigenvalues of a pencil are computed again.
+constexpr int most_shifts = 6;
 
 /// The precision of the arithmetic.
 template <class T>
@@ -90,7 +90,6 @@ struct PencilFacts {
     double norm_b = 0;
     PencilKind kind = PencilKind::regular;
     InfiniteEigenvalues infinite;
-    std::size_t values = 0;
 };
 
 template <class T>
@@ -239,7 +238,10 @@ class DenseSearch : public VerifiedSearch<T> {
         return wide;
     }
 
-    /// Rank 0 solves; the ranks receive the eigenvalues, choose, and receive the vectors.
+    using Spectrum = DenseSpectrum<Wide<T>>;
+
+    /// Rank 0 solves; the ranks receive the eigenvalues, choose, and receive the vectors. A pair
+    /// that must be more accurate gets a shift near it.
     void solve(SmallMatrix<Wide<T>> a, SmallMatrix<Wide<T>> b,
                const SmallMatrix<Wide<T>>& constraints) {
         const Comm& comm = this->ctx().comm();
@@ -247,7 +249,7 @@ class DenseSearch : public VerifiedSearch<T> {
             diagonal_of_b_.push_back(std::real(b(i, i)));
         }
         PencilFacts facts;
-        std::optional<DensePencil<Wide<T>>> pencil;
+        std::optional<Spectrum> spectrum;
         comm.agree([&] {
             if (is_root()) {
                 ScaledMatrix<Wide<T>> left = scaled(std::move(a));
@@ -256,22 +258,128 @@ class DenseSearch : public VerifiedSearch<T> {
                 facts.exponent_b = right.exponent;
                 facts.norm_a = left.column_norm;
                 facts.norm_b = right.column_norm;
-                pencil.emplace(this->ctx(), std::move(left.entries), std::move(right.entries));
-                facts.kind = pencil->solve(constraints, attainable_tolerance<T>(0));
-                facts.infinite = pencil->infinite();
-                facts.values = pencil->values().size();
-                values_ = pencil->values();
+                spectrum.emplace(this->ctx(), std::move(left.entries), std::move(right.entries));
+                facts.kind = spectrum->solve(constraints, attainable_tolerance<T>(0));
+                facts.infinite = spectrum->infinite();
             }
         });
         comm.broadcast(&facts, sizeof(facts), 0);
         require_finite_values(facts);
-        values_.resize(facts.values);
+        exponent_a_ = facts.exponent_a;
+        exponent_b_ = facts.exponent_b;
+        norm_b_ = facts.norm_b;
+        norm_ = facts.norm_a;
+        Spectrum* const on_root = spectrum ? &*spectrum : nullptr;
+        int shifts = 0;
+        if (facts.kind == PencilKind::degenerate) {
+            add_shift(on_root, middle_of_wanted());
+            ++shifts;
+        }
+        for (;; ++shifts) {
+            take_values(on_root);
+            if (facts.kind == PencilKind::degenerate) {
+                require_values_near_shifts();
+            }
+            choose(on_root);
+            const int wrong = index_of_wrong_pair();
+            if (wrong < 0 || shifts >= most_shifts || constraints_.width() > 0) {
+                return;
+            }
+            const auto i = static_cast<std::size_t>(wrong);
+            const double distance =
+                std::max({2 * errors_[i], std::abs(values_[i]) / 8, size_of_values() / 8});
+            add_shift(on_root, shifts % 2 == 0 ? values_[i] - distance : values_[i] + distance);
+        }
+    }
+
+    void add_shift(Spectrum* spectrum, double sigma) {
+        if (!has_matrices_) {
+            SmallMatrix<Wide<T>> a = gather(this->problem().a);
+            SmallMatrix<Wide<T>> b = gather(*this->problem().b);
+            if (is_root()) {
+                spectrum->set_matrices(scaled(std::move(a)).entries, scaled(std::move(b)).entries);
+            }
+            has_matrices_ = true;
+        }
+        this->ctx().comm().agree([&] {
+            if (is_root()) {
+                spectrum->add_shift(std::ldexp(sigma, exponent_b_ - exponent_a_));
+            }
+        });
+    }
+
+    void take_values(const Spectrum* spectrum) {
+        const Comm& comm = this->ctx().comm();
+        std::int64_t count = spectrum != nullptr ? std::ssize(spectrum->values()) : 0;
+        comm.broadcast(&count, sizeof(count), 0);
+        values_.assign(static_cast<std::size_t>(count), 0.0);
+        errors_.assign(static_cast<std::size_t>(count), 0.0);
+        if (spectrum != nullptr) {
+            values_ = spectrum->values();
+            errors_ = spectrum->errors();
+        }
         comm.broadcast(values_.data(), values_.size() * sizeof(double), 0);
-        take_facts(facts);
+        comm.broadcast(errors_.data(), errors_.size() * sizeof(double), 0);
+        for (std::size_t i = 0; i < values_.size(); ++i) {
+            values_[i] = std::ldexp(values_[i], exponent_a_ - exponent_b_);
+            errors_[i] = std::ldexp(errors_[i], exponent_a_ - exponent_b_);
+            if (this->problem().b == nullptr) {
+                norm_ = std::max(norm_, std::abs(values_[i]));
+            }
+        }
+    }
+
+    /// Chooses the wanted pairs, and those that rounding errors could bring into the choice:
+    /// these, too, must have small residuals. Otherwise a wanted eigenvalue may be missing.
+    void choose(Spectrum* spectrum) {
         choice_ = select_pairs(values_, this->options(), which_, size_of_values(),
                                attainable_tolerance<real_t<T>>(0));
-        vectors_ = send_vectors(pencil ? &*pencil : nullptr, choice_.indices, true);
-        check_doubtful_pairs(pencil ? &*pencil : nullptr);
+        vectors_ = send_vectors(spectrum, choice_.indices, true);
+        pairs_ = pairs_of(std::as_const(vectors_).view(), choice_.indices);
+        doubtful_.clear();
+        doubtful_pairs_.clear();
+        if (this->problem().b != nullptr) {
+            doubtful_ = doubtful_pairs(values_, errors_, this->options(), which_, choice_);
+            const BlockVector<T> x = send_vectors(spectrum, doubtful_, false);
+            doubtful_pairs_ = pairs_of(x.view(), doubtful_);
+        }
+    }
+
+    /// The index of the value nearest 0 whose pair has a residual above what rounding explains, or
+    /// whose vector depends on others; -1 if there is none.
+    int index_of_wrong_pair() const {
+        if (dependent_ >= 0) {
+            return dependent_;
+        }
+        int wrong = -1;
+        const auto look = [&](const std::vector<int>& indices, const std::vector<RitzPair>& pairs) {
+            for (std::size_t j = 0; j < indices.size(); ++j) {
+                const double value = std::abs(pairs[j].value);
+                if (is_wrong(pairs[j]) &&
+                    (wrong < 0 || value < std::abs(values_[static_cast<std::size_t>(wrong)]))) {
+                    wrong = indices[j];
+                }
+            }
+        };
+        if (this->problem().b != nullptr) {
+            look(choice_.indices, pairs_);
+            look(doubtful_, doubtful_pairs_);
+        }
+        return wrong;
+    }
+
+    bool is_wrong(const RitzPair& pair) const {
+        const double bound =
+            std::max(this->tolerance(), attainable_slack * attainable_tolerance<T>(0));
+        return pair.residual > bound * scale(pair.value);
+    }
+
+    /// Of a degenerate pencil, whose infinite eigenvalues are not wanted.
+    double middle_of_wanted() const {
+        if (this->options().window) {
+            return std::midpoint(this->options().window->low, this->options().window->high);
+        }
+        return which_ == Which::target ? this->options().target : 0;
     }
 
     /// Throws on all ranks if the wanted eigenvalues are not all finite or the pencil does not
@@ -312,12 +420,28 @@ class DenseSearch : public VerifiedSearch<T> {
             throw_singular_mass<InfiniteEigenvalueError>(text + "; request at most " +
                                                          std::to_string(std::max(finite, 0)));
         }
-        if (facts.kind == PencilKind::degenerate) {
-            throw_singular_mass<SingularMassError>(
-                "dense: v^H A v and B v vanish to rounding for some v; shift-invert takes such a "
-                "pencil");
+        if (facts.kind == PencilKind::degenerate && constraints_.width() > 0) {
+            throw_degenerate();
         }
         this->ctx().emit(NoticeEvent{text});
+    }
+
+    [[noreturn]] void throw_degenerate() const {
+        throw_singular_mass<SingularMassError>(
+            "dense: v^H A v and B v vanish to rounding for some v; shift-invert takes such a "
+            "pencil");
+    }
+
+    /// Throws if a degenerate pencil may have wanted eigenvalues too far from the shifts.
+    void require_values_near_shifts() const {
+        const bool enough = this->options().window
+                                ? !values_.empty() &&
+                                      values_.front() < this->options().window->low &&
+                                      values_.back() > this->options().window->high
+                                : std::ssize(values_) >= this->options().k;
+        if (!enough) {
+            throw_degenerate();
+        }
     }
 
     bool wants_low_end() const {
@@ -331,34 +455,28 @@ class DenseSearch : public VerifiedSearch<T> {
                 which_ == Which::both_ends);
     }
 
-    void take_facts(const PencilFacts& facts) {
-        exponent_a_ = facts.exponent_a;
-        exponent_b_ = facts.exponent_b;
-        norm_b_ = facts.norm_b;
-        norm_ = facts.norm_a;
-        for (double& value : values_) {
-            value = std::ldexp(value, exponent_a_ - exponent_b_);
-            if (this->problem().b == nullptr) {
-                norm_ = std::max(norm_, std::abs(value));
-            }
-        }
-    }
-
-    /// The vectors of some values, by the rank that has the pencil.
-    BlockVector<T> send_vectors(DensePencil<Wide<T>>* pencil, const std::vector<int>& indices,
-                                bool must_have_length) {
+    /// The vectors of some values, by the rank that has the spectrum; those of `chosen` pairs are
+    /// B-orthonormal.
+    BlockVector<T> send_vectors(Spectrum* spectrum, const std::vector<int>& indices, bool chosen) {
         const RowMap& map = this->problem().a.row_map();
         const int count = static_cast<int>(indices.size());
         BlockVector<T> vectors;
         SmallMatrix<Wide<T>> x;
         this->ctx().comm().agree([&] {
             vectors = BlockVector<T>(this->ctx(), map, count);
-            if (pencil != nullptr) {
-                x = pencil->vectors(indices);
+            if (spectrum != nullptr) {
+                x = spectrum->vectors(indices);
+                if (chosen) {
+                    dependent_ = spectrum->orthonormalise(indices, x);
+                }
             }
         });
-        if (must_have_length) {
+        if (chosen) {
+            this->ctx().comm().broadcast(&dependent_, sizeof(dependent_), 0);
             require_length_in_b(x);
+            if (has_matrices_) {
+                take_quotients(spectrum, x);
+            }
         }
         const double factor = std::ldexp(1.0, -exponent_b_ / 2);
         for (int first = 0; first < count; first += panel_width) {
@@ -377,25 +495,19 @@ class DenseSearch : public VerifiedSearch<T> {
         return vectors;
     }
 
-    /// Rounding errors of the eigenvalues of a pencil are relative to the largest one. If they
-    /// exceed the tolerance, a wanted eigenvalue may appear outside the choice, or far from its
-    /// place: the pairs that such errors could bring into the choice must have small residuals,
-    /// too.
-    void check_doubtful_pairs(DensePencil<Wide<T>>* pencil) {
-        if (this->problem().b == nullptr || values_.empty()) {
-            return;
+    /// Replaces the chosen values by Rayleigh quotients where these lie within the errors.
+    void take_quotients(const Spectrum* spectrum, const SmallMatrix<Wide<T>>& x) {
+        std::vector<double> quotients(choice_.indices.size());
+        if (spectrum != nullptr) {
+            quotients = spectrum->quotients(x);
         }
-        const double error = rounding_units_of_values * n_ *
-                             std::numeric_limits<double>::epsilon() *
-                             std::max(std::abs(values_.front()), std::abs(values_.back()));
-        if (error <= this->tolerance() * size_of_values()) {
-            return;
-        }
-        const std::vector<int> doubtful =
-            doubtful_pairs(values_, this->options(), which_, choice_, error);
-        const BlockVector<T> x = send_vectors(pencil, doubtful, false);
-        for (const RitzPair& pair : pairs_of(x.view(), doubtful)) {
-            wrong_ += pair.residual <= this->threshold(pair.value) ? 0 : 1;
+        this->ctx().comm().broadcast(quotients.data(), quotients.size() * sizeof(double), 0);
+        for (std::size_t j = 0; j < quotients.size(); ++j) {
+            const auto i = static_cast<std::size_t>(choice_.indices[j]);
+            const double quotient = std::ldexp(quotients[j], exponent_a_ - exponent_b_);
+            if (std::abs(quotient - values_[i]) <= errors_[i]) {
+                values_[i] = quotient;
+            }
         }
     }
 
@@ -461,9 +573,7 @@ class DenseSearch : public VerifiedSearch<T> {
         return pairs;
     }
 
-    void refine_pairs() override {
-        pairs_ = pairs_of(std::as_const(vectors_).view(), choice_.indices);
-    }
+    void refine_pairs() override {}
     std::string doubt() const override {
         return this->problem().b == nullptr
                    ? VerifiedSearch<T>::doubt()
@@ -473,11 +583,17 @@ class DenseSearch : public VerifiedSearch<T> {
     bool search_again() override { return false; }
     void begin_complement() override {}
     ComplementVerdict complement() override {
-        if (wrong_ > 0) {
-            this->give_up_because("the residuals of " + std::to_string(wrong_) +
+        const auto wrong = std::count_if(doubtful_pairs_.begin(), doubtful_pairs_.end(),
+                                         [this](const RitzPair& pair) { return is_wrong(pair); });
+        if (wrong > 0) {
+            this->give_up_because("the residuals of " + std::to_string(wrong) +
                                   " pairs that may belong to wanted eigenvalues are above the "
                                   "tolerance: " +
                                   doubt());
+            return ComplementVerdict::open;
+        }
+        if (dependent_ >= 0) {
+            this->give_up_because("wanted eigenvectors depend on each other: " + doubt());
             return ComplementVerdict::open;
         }
         return choice_.distance <= this->tolerance() * size_of_values()
@@ -510,8 +626,10 @@ class DenseSearch : public VerifiedSearch<T> {
     BlockVector<T> normals_;
     /// On rank 0.
     std::vector<double> diagonal_of_b_;
-    /// All eigenvalues, ascending, and those that are wanted.
+    bool has_matrices_ = false;
+    /// The eigenvalues, ascending, bounds of their errors, and those that are wanted.
     std::vector<double> values_;
+    std::vector<double> errors_;
     PairChoice choice_;
     int exponent_a_ = 0;
     int exponent_b_ = 0;
@@ -520,8 +638,11 @@ class DenseSearch : public VerifiedSearch<T> {
     double norm_b_ = 0;
     BlockVector<T> vectors_;
     std::vector<RitzPair> pairs_;
-    /// Pairs that may belong to wanted eigenvalues, but have residuals above the tolerance.
-    int wrong_ = 0;
+    /// The pairs that may belong to wanted eigenvalues by the errors of the values.
+    std::vector<int> doubtful_;
+    std::vector<RitzPair> doubtful_pairs_;
+    /// An index whose vector depends on those of other wanted pairs; -1 if there is none.
+    int dependent_ = -1;
 };
 
 }  // namespace

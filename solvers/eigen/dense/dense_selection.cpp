@@ -84,34 +84,42 @@ PairChoice select_pairs(const std::vector<double>& values, const EigenOptions& o
     return choice;
 }
 
-std::vector<int> doubtful_pairs(const std::vector<double>& values, const EigenOptions& options,
-                                Which which, const PairChoice& choice, double error) {
-    const auto at = [&](int i) { return values[static_cast<std::size_t>(i)]; };
+std::vector<int> doubtful_pairs(const std::vector<double>& values,
+                                const std::vector<double>& errors, const EigenOptions& options,
+                                Which which, const PairChoice& choice) {
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    // A value is in doubt if its key may be smaller than the largest key of a chosen one. The keys
+    // of both ends are those of the lower and of the upper end.
     const auto k = static_cast<std::size_t>(options.k);
-    // The largest value of the lower end and the smallest one of the upper end, for both ends.
-    const double low = which == Which::both_ends && k / 2 > 0
-                           ? values[k / 2 - 1]
-                           : -std::numeric_limits<double>::infinity();
-    const double high = which == Which::both_ends ? values[values.size() - (k - k / 2)]
-                                                  : std::numeric_limits<double>::infinity();
-    double last = -std::numeric_limits<double>::infinity();
-    for (const int i : choice.indices) {
-        last = std::max(last, key_of(at(i), options.target, which));
+    const std::size_t low = which == Which::both_ends ? k / 2 : 0;
+    double last_low = -infinity;
+    double last = -infinity;
+    for (std::size_t j = 0; j < choice.indices.size(); ++j) {
+        const auto i = static_cast<std::size_t>(choice.indices[j]);
+        if (j < low) {
+            last_low = std::max(last_low, values[i] + errors[i]);
+        } else {
+            const Which end = which == Which::both_ends ? Which::largest : which;
+            last = std::max(last, key_of(values[i], options.target, end) + errors[i]);
+        }
     }
-    const auto may_be_wanted = [&](double value) {
+    const auto may_be_wanted = [&](std::size_t i) {
+        const double least = values[i] - errors[i];
+        const double most = values[i] + errors[i];
         if (options.window) {
-            return value >= options.window->low - error && value <= options.window->high + error;
+            return most >= options.window->low && least <= options.window->high;
         }
         if (which == Which::both_ends) {
-            return value - low <= 2 * error || high - value <= 2 * error;
+            return least <= last_low || -most <= last;
         }
-        return key_of(value, options.target, which) - last <= 2 * error;
+        return key_of(values[i], options.target, which) - errors[i] <= last;
     };
     std::vector<int> doubtful;
-    for (int i = 0; i < static_cast<int>(values.size()); ++i) {
-        if (may_be_wanted(at(i)) &&
-            !std::binary_search(choice.indices.begin(), choice.indices.end(), i)) {
-            doubtful.push_back(i);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        const int index = static_cast<int>(i);
+        if (may_be_wanted(i) &&
+            !std::binary_search(choice.indices.begin(), choice.indices.end(), index)) {
+            doubtful.push_back(index);
         }
     }
     return doubtful;

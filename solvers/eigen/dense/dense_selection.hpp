@@ -27,8 +27,9 @@ PairChoice select_pairs(const std::vector<double>& values, const EigenOptions& o
                         double norm, double rounding);
 
 /// The ascending indices of the values that are not in `choice`, made by select_pairs(), but might
-/// be if each value had an error of up to `error`.
-std::vector<int> doubtful_pairs(const std::vector<double>& values, const EigenOptions& options,
-                                Which which, const PairChoice& choice, double error);
+/// be with the errors of the values.
+std::vector<int> doubtful_pairs(const std::vector<double>& values,
+                                const std::vector<double>& errors, const EigenOptions& options,
+                                Which which, const PairChoice& choice);
 
 }  // namespace quiver

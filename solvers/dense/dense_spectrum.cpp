@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "solvers/dense/dense_spectrum.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <cstddef>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "solvers/small_blocks.hpp"
+#include "solvers/small_dense.hpp"
+
+namespace quiver {
+namespace {
+
+/// The errors of the eigenvalues of a pencil, in units of rounding times n, relative to the largest
+/// one.
+constexpr double units_of_pencil_values = 8;
+
+}  // namespace
+
+template <class W>
+DenseSpectrum<W>::DenseSpectrum(Context& ctx, SmallMatrix<W> a, SmallMatrix<W> b)
+    : ctx_(ctx), n_(a.rows()), pencil_(ctx, std::move(a), std::move(b)) {}
+
+template <class W>
+PencilKind DenseSpectrum<W>::solve(const SmallMatrix<W>& constraints, double rounding) {
+    kind_ = pencil_.solve(constraints, rounding);
+    collect();
+    return kind_;
+}
+
+template <class W>
+void DenseSpectrum<W>::set_matrices(SmallMatrix<W> a, SmallMatrix<W> b) {
+    a_ = std::move(a);
+    b_ = std::move(b);
+}
+
+template <class W>
+void DenseSpectrum<W>::add_shift(double sigma) {
+    if (std::optional<ShiftedSpectrum<W>> found = shifted_spectrum(ctx_, a_, b_, sigma)) {
+        shifts_.push_back(std::move(*found));
+        collect();
+    }
+}
+
+/// For each index of the ascending order, takes the value with the smallest error: by Weyl's
+/// theorem an error bound of a spectrum holds for the values of equal index.
+template <class W>
+void DenseSpectrum<W>::collect() {
+    struct Candidate {
+        double value = 0;
+        double error = std::numeric_limits<double>::infinity();
+        Place place;
+    };
+    const InfiniteEigenvalues& infinite = pencil_.infinite();
+    const int below = infinite.negative + infinite.unsigned_pairs;
+    const int count = kind_ == PencilKind::regular
+                          ? static_cast<int>(pencil_.values().size())
+                          : n_ - below - infinite.positive - infinite.unsigned_pairs;
+    std::vector<Candidate> best(static_cast<std::size_t>(std::max(count, 0)));
+    const auto offer = [&](int index, double value, double error, Place place) {
+        if (index >= 0 && index < count && error < best[static_cast<std::size_t>(index)].error) {
+            best[static_cast<std::size_t>(index)] = {value, error, place};
+        }
+    };
+    if (kind_ == PencilKind::regular && count > 0) {
+        const std::vector<double>& values = pencil_.values();
+        const double error = units_of_pencil_values * n_ * std::numeric_limits<double>::epsilon() *
+                             std::max(std::abs(values.front()), std::abs(values.back()));
+        for (int i = 0; i < count; ++i) {
+            offer(i, values[static_cast<std::size_t>(i)], error, {-1, i});
+        }
+    }
+    for (int shift = 0; shift < static_cast<int>(shifts_.size()); ++shift) {
+        const auto& pairs = shifts_[static_cast<std::size_t>(shift)].pairs;
+        for (int j = 0; j < static_cast<int>(pairs.size()); ++j) {
+            const auto& pair = pairs[static_cast<std::size_t>(j)];
+            offer(pair.index - below, pair.value, pair.error, {shift, j});
+        }
+    }
+    std::erase_if(best, [](const Candidate& candidate) { return std::isinf(candidate.error); });
+    // Values of different solves may be out of order by their errors.
+    std::stable_sort(best.begin(), best.end(),
+                     [](const Candidate& x, const Candidate& y) { return x.value < y.value; });
+    values_.clear();
+    errors_.clear();
+    places_.clear();
+    for (const Candidate& candidate : best) {
+        values_.push_back(candidate.value);
+        errors_.push_back(candidate.error);
+        places_.push_back(candidate.place);
+    }
+}
+
+template <class W>
+SmallMatrix<W> DenseSpectrum<W>::vectors(std::span<const int> order) {
+    std::vector<int> of_pencil;
+    for (const int i : order) {
+        const Place place = places_[static_cast<std::size_t>(i)];
+        if (place.shift < 0) {
+            of_pencil.push_back(place.column);
+        }
+    }
+    SmallMatrix<W> x = pencil_.vectors(of_pencil);
+    if (of_pencil.size() == order.size()) {
+        return x;
+    }
+    SmallMatrix<W> all(n_, static_cast<int>(order.size()));
+    for (int j = 0, next = 0; j < all.cols(); ++j) {
+        const Place place = places_[static_cast<std::size_t>(order[static_cast<std::size_t>(j)])];
+        const SmallMatrix<W>& from =
+            place.shift < 0 ? x : shifts_[static_cast<std::size_t>(place.shift)].vectors;
+        const int column = place.shift < 0 ? next++ : place.column;
+        for (int i = 0; i < n_; ++i) {
+            all(i, j) = from(i, column);
+        }
+    }
+    return all;
+}
+
+template <class W>
+int DenseSpectrum<W>::orthonormalise(std::span<const int> order, SmallMatrix<W>& x) const {
+    const auto solve_of = [&](int i) { return places_[static_cast<std::size_t>(i)].shift; };
+    const bool single = std::all_of(order.begin(), order.end(),
+                                    [&](int i) { return solve_of(i) == solve_of(order[0]); });
+    if (single) {
+        return -1;
+    }
+    constexpr double least_pivot = 0.5;  // of unit vectors
+    const SmallMatrix<W> gram = hermitian_part(product(adjoint(x), product(b_, x)));
+    const Cholesky<W> factor = cholesky(gram);
+    bool independent = factor.positive;
+    int column = 0;
+    double largest = 0;
+    for (int j = 0; j < x.cols(); ++j) {
+        independent = independent && std::abs(factor.r(j, j)) >= least_pivot;
+        for (int i = 0; i < j; ++i) {
+            if (std::abs(gram(i, j)) > largest) {
+                largest = std::abs(gram(i, j));
+                column = j;
+            }
+        }
+    }
+    if (!independent) {
+        return order[static_cast<std::size_t>(column)];
+    }
+    x = product(x, inverse_of_upper(factor.r));
+    return -1;
+}
+
+template <class W>
+std::vector<double> DenseSpectrum<W>::quotients(const SmallMatrix<W>& x) const {
+    const SmallMatrix<W> ax = product(a_, x);
+    const SmallMatrix<W> bx = product(b_, x);
+    std::vector<double> result;
+    for (int j = 0; j < x.cols(); ++j) {
+        double of_a = 0;
+        double of_b = 0;
+        for (int i = 0; i < n_; ++i) {
+            of_a += std::real(conjugate(x(i, j)) * ax(i, j));
+            of_b += std::real(conjugate(x(i, j)) * bx(i, j));
+        }
+        result.push_back(of_a / of_b);
+    }
+    return result;
+}
+
+template class DenseSpectrum<double>;
+template class DenseSpectrum<std::complex<double>>;
+
+}  // namespace quiver

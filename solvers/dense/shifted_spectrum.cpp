@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "solvers/dense/shifted_spectrum.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <cstddef>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "solvers/dense/dense_pencil.hpp"
+#include "solvers/dense/lapack.hpp"
+#include "solvers/small_blocks.hpp"
+#include "solvers/small_dense.hpp"
+
+namespace quiver {
+namespace {
+
+/// The errors of the eigenvalues of C, and of A - sigma B, in units of rounding times n, relative
+/// to the largest one.
+constexpr double units_of_shifted_values = 8;
+
+enum class Op : char { none = 'N', adjoint = 'C' };
+
+/// op(A) op(B), by BLAS if there is one. BLAS reads row-major matrices as their transposes, so that
+/// it computes the transpose of the product from op(B)^T op(A)^T.
+template <class W>
+SmallMatrix<W> blas_product(const LapackRoutines<W>* blas, const SmallMatrix<W>& a, Op op_a,
+                            const SmallMatrix<W>& b, Op op_b) {
+    const auto applied = [](const SmallMatrix<W>& x, Op op) {
+        return op == Op::none ? x : adjoint(x);
+    };
+    if (blas == nullptr) {
+        return product(applied(a, op_a), applied(b, op_b));
+    }
+    const int rows = op_a == Op::none ? a.rows() : a.cols();
+    const int terms = op_a == Op::none ? a.cols() : a.rows();
+    const int cols = op_b == Op::none ? b.cols() : b.rows();
+    SmallMatrix<W> result(rows, cols);
+    if (rows == 0 || cols == 0 || terms == 0) {
+        return result;
+    }
+    const W one(1);
+    const W zero(0);
+    const char letters[] = {static_cast<char>(op_b), static_cast<char>(op_a)};
+    const int ld_a = a.cols();
+    const int ld_b = b.cols();
+    blas->multiply(&letters[0], &letters[1], &cols, &rows, &terms, &one, b.data(), &ld_b, a.data(),
+                   &ld_a, &zero, result.data(), &cols, 1, 1);
+    return result;
+}
+
+template <class W>
+struct HermitianPairs {
+    std::vector<double> values;
+    SmallMatrix<W> vectors;
+};
+
+template <class W>
+HermitianPairs<W> all_pairs(Context& ctx, SmallMatrix<W> a) {
+    DensePencil<W> eigen(ctx, std::move(a), {});
+    eigen.solve_definite({});
+    std::vector<int> all(eigen.values().size());
+    std::iota(all.begin(), all.end(), 0);
+    return {eigen.values(), eigen.vectors(all)};
+}
+
+template <class W, class Factor>
+void scale_rows(SmallMatrix<W>& a, Factor&& factor) {
+    for (int i = 0; i < a.rows(); ++i) {
+        for (int j = 0; j < a.cols(); ++j) {
+            a(i, j) *= factor(static_cast<std::size_t>(i));
+        }
+    }
+}
+
+double rounding_of(const std::vector<double>& ascending) {
+    const double largest = std::max(std::abs(ascending.front()), std::abs(ascending.back()));
+    return units_of_shifted_values * static_cast<double>(ascending.size()) *
+           std::numeric_limits<double>::epsilon() * largest;
+}
+
+}  // namespace
+
+template <class W>
+std::optional<ShiftedSpectrum<W>> shifted_spectrum(Context& ctx, const SmallMatrix<W>& a,
+                                                   const SmallMatrix<W>& b, double sigma) {
+    const int n = a.rows();
+    const Lapack& lapack = ctx.service<Lapack>();
+    const Lapack::Threads threads(lapack, DensePencil<W>::threads_for(ctx, n));
+    const LapackRoutines<W>* const blas = lapack.template routines<W>();
+    // B = Q D Q^H, A - sigma B = U T U^H, M = L^H U = D^(1/2) Q^H U, and C = M T^-1 M^H.
+    const HermitianPairs<W> of_b = all_pairs(ctx, b);
+    const HermitianPairs<W> of_shifted = all_pairs(ctx, sum(a, -sigma, b));
+    const std::vector<double>& t = of_shifted.values;
+    const auto side = std::lower_bound(t.begin(), t.end(), 0.0);
+    const auto below = static_cast<int>(side - t.begin());
+    const double noise = rounding_of(t);
+    if ((side != t.begin() && side[-1] >= -noise) || (side != t.end() && *side <= noise)) {
+        return std::nullopt;
+    }
+    SmallMatrix<W> m = blas_product(blas, of_b.vectors, Op::adjoint, of_shifted.vectors, Op::none);
+    scale_rows(m, [&](std::size_t i) { return std::sqrt(std::max(of_b.values[i], 0.0)); });
+    SmallMatrix<W> solved = adjoint(m);
+    scale_rows(solved, [&](std::size_t i) { return 1 / t[i]; });
+    const SmallMatrix<W> c = blas_product(blas, m, Op::none, solved, Op::none);
+    const HermitianPairs<W> of_c = all_pairs(ctx, hermitian_part(c));
+    const double error = rounding_of(of_c.values);
+    std::vector<int> columns;
+    ShiftedSpectrum<W> found;
+    const auto add = [&](int column, int index) {
+        const double mu = of_c.values[static_cast<std::size_t>(column)];
+        found.pairs.push_back({index, sigma + 1 / mu, error / (mu * mu)});
+        columns.push_back(column);
+    };
+    for (int i = 0; i < n && of_c.values[static_cast<std::size_t>(i)] < -error; ++i) {
+        add(i, below - 1 - i);
+    }
+    for (int i = n; i-- > 0 && of_c.values[static_cast<std::size_t>(i)] > error;) {
+        add(i, below + n - 1 - i);
+    }
+    SmallMatrix<W> y(n, static_cast<int>(columns.size()));
+    for (int j = 0; j < y.cols(); ++j) {
+        const int column = columns[static_cast<std::size_t>(j)];
+        const double factor = 1 / std::abs(of_c.values[static_cast<std::size_t>(column)]);
+        for (int i = 0; i < n; ++i) {
+            y(i, j) = factor * of_c.vectors(i, column);
+        }
+    }
+    found.vectors = blas_product(blas, of_shifted.vectors, Op::none,
+                                 blas_product(blas, solved, Op::none, y, Op::none), Op::none);
+    return found;
+}
+
+#define QUIVER_INSTANTIATE(W)                                       \
+    template std::optional<ShiftedSpectrum<W>> shifted_spectrum<W>( \
+        Context&, const SmallMatrix<W>&, const SmallMatrix<W>&, double);
+QUIVER_INSTANTIATE(double)
+QUIVER_INSTANTIATE(std::complex<double>)
+#undef QUIVER_INSTANTIATE
+
+}  // namespace quiver
