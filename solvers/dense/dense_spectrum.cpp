@@ -104,7 +104,7 @@ SmallMatrix<W> DenseSpectrum<W>::vectors(std::span<const int> order) {
             of_pencil.push_back(place.column);
         }
     }
-    SmallMatrix<W> x = pencil_.vectors(of_pencil);
+    SmallMatrix<W> x = of_pencil.empty() ? SmallMatrix<W>(n_, 0) : pencil_.vectors(of_pencil);
     if (of_pencil.size() == order.size()) {
         return x;
     }
