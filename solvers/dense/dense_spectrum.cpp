@@ -19,6 +19,28 @@ namespace {
 /// one.
 constexpr double units_of_pencil_values = 8;
 
+/// Sets entries of X^H B X off the diagonal to 0 if they are within rounding errors of it. A column
+/// for a huge eigenvalue is long, and a multiple of it by such an entry would spoil the others.
+template <class W>
+void remove_noise(SmallMatrix<W>& gram, const SmallMatrix<W>& x, double norm_b) {
+    std::vector<double> lengths(static_cast<std::size_t>(x.cols()));
+    for (int i = 0; i < x.rows(); ++i) {
+        for (int j = 0; j < x.cols(); ++j) {
+            lengths[static_cast<std::size_t>(j)] += std::norm(x(i, j));
+        }
+    }
+    const double noise = 4 * std::sqrt(x.rows()) * std::numeric_limits<double>::epsilon() * norm_b;
+    for (int i = 0; i < gram.rows(); ++i) {
+        for (int j = 0; j < gram.cols(); ++j) {
+            const double length = std::sqrt(lengths[static_cast<std::size_t>(i)] *
+                                            lengths[static_cast<std::size_t>(j)]);
+            if (i != j && std::abs(gram(i, j)) <= noise * length) {
+                gram(i, j) = 0;
+            }
+        }
+    }
+}
+
 }  // namespace
 
 template <class W>
@@ -81,6 +103,8 @@ void DenseSpectrum<W>::collect() {
             offer(pair.index - below, pair.value, pair.error, {shift, j});
         }
     }
+    has_smallest_ = !best.empty() && std::isfinite(best.front().error);
+    has_largest_ = !best.empty() && std::isfinite(best.back().error);
     std::erase_if(best, [](const Candidate& candidate) { return std::isinf(candidate.error); });
     // Values of different solves may be out of order by their errors.
     std::stable_sort(best.begin(), best.end(),
@@ -130,7 +154,8 @@ int DenseSpectrum<W>::orthonormalise(std::span<const int> order, SmallMatrix<W>&
         return -1;
     }
     constexpr double least_pivot = 0.5;  // of unit vectors
-    const SmallMatrix<W> gram = hermitian_part(product(adjoint(x), product(b_, x)));
+    SmallMatrix<W> gram = hermitian_part(product(adjoint(x), product(b_, x)));
+    remove_noise(gram, x, frobenius_norm(b_));
     const Cholesky<W> factor = cholesky(gram);
     bool independent = factor.positive;
     int column = 0;

@@ -32,6 +32,9 @@ class DenseSpectrum {
     /// The finite eigenvalues that were found, ascending. All of them, unless the pencil is
     /// degenerate: then those nearest the shifts.
     const std::vector<double>& values() const { return values_; }
+    /// True if the smallest finite eigenvalue is among them, or the largest.
+    bool has_smallest() const { return has_smallest_; }
+    bool has_largest() const { return has_largest_; }
     /// Bounds of their errors.
     const std::vector<double>& errors() const { return errors_; }
     /// The eigenvectors of values()[order[j]], n x order.size(). Each has length 1 in B; those of
@@ -63,6 +66,8 @@ class DenseSpectrum {
     std::vector<double> values_;
     std::vector<double> errors_;
     std::vector<Place> places_;
+    bool has_smallest_ = false;
+    bool has_largest_ = false;
 };
 
 }  // namespace quiver

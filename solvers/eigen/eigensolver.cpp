@@ -604,12 +604,12 @@ class AutomaticSolve {
         try {
             now = solve_once(ctx_, problem, options, method);
         } catch (const IndefiniteError& error) {
+            const bool infinite = dynamic_cast<const InfiniteEigenvalueError*>(&error) != nullptr;
             if (error.operand() != IndefiniteError::Operand::mass || !error.collective() ||
-                method == Method::shift_invert || !can_factorise(ctx_, problem_)) {
+                infinite || method == Method::shift_invert || !can_factorise(ctx_, problem_)) {
                 throw;
             }
             refusal_ = error.what();
-            wants_infinite_ = dynamic_cast<const InfiniteEigenvalueError*>(&error) != nullptr;
             result_.message += (result_.message.empty() ? "" : "; ") + refusal_;
             return;
         }
@@ -633,9 +633,6 @@ class AutomaticSolve {
         reason_ = refusal_;
         ctx_.emit(FallbackEvent{"auto: " + reason_ + "; shift-invert goes on"});
         attempt(Method::shift_invert, options_.max_iterations);
-        if (wants_infinite_ && !is_done()) {
-            result_.message = refusal_;
-        }
     }
 
     void hand_over(Method method, std::int64_t most, const std::string& why) {
@@ -713,7 +710,6 @@ class AutomaticSolve {
     /// The message of a method that has refused B; empty if none has.
     std::string refusal_;
     /// True if that method has found the wanted eigenvalues to be infinite.
-    bool wants_infinite_ = false;
 };
 
 }  // namespace

@@ -655,6 +655,17 @@ TEST(Automatic, ACommonNullVector) {
     }
 }
 
+/// The message of the InfiniteEigenvalueError that f() throws.
+template <class F>
+std::string error_of(F&& f) {
+    try {
+        f();
+    } catch (const InfiniteEigenvalueError& error) {
+        return error.what();
+    }
+    return "no InfiniteEigenvalueError";
+}
+
 /// A and B are rotated alike, so that the eigenvalues are quotients of the values. Where the
 /// Cholesky factorisation of B fails, or costs digits, shift-invert answers.
 TEST(Automatic, AMassThatIsSingularToRounding) {
@@ -718,23 +729,20 @@ TEST(Automatic, AMassThatIsSingularToRounding) {
         EXPECT_THROW(solve_pencil(stiffness, negative, automatic(Which::smallest, 3)),
                      IndefiniteError);
         if (n < 1000) {
-            const auto infinite = solve_pencil(stiffness, half_zero, automatic(Which::largest, 3));
-            EXPECT_FALSE(infinite.converged);
-            EXPECT_NE(infinite.message.find("request the other end"), std::string::npos)
-                << infinite.message;
-            EXPECT_NE(infinite.method_reason.find("dense: infinite eigenvalues: 100 of 200"),
-                      std::string::npos)
-                << infinite.method_reason;
+            const std::string text =
+                error_of([&] { solve_pencil(stiffness, half_zero, automatic(Which::largest, 3)); });
+            EXPECT_NE(text.find("infinite eigenvalues: 100 of 200"), std::string::npos) << text;
+            EXPECT_NE(text.find("request the smallest"), std::string::npos) << text;
         }
     }
     // Shift-invert takes the third unit vector for a common null vector, because A is large.
     SparseMatrix<double> a = test::diagonal<double>(ctx, {1e14, 1, 1});
     SparseMatrix<double> b = test::diagonal<double>(ctx, {1, 1, 0});
-    const auto infinite =
+    const std::string text = error_of([&] {
         eigensolve(ctx, EigenProblem<double>{a, &b}, automatic(Which::smallest, 3));
-    EXPECT_FALSE(infinite.converged);
-    EXPECT_NE(infinite.message.find("request at most 2"), std::string::npos) << infinite.message;
-    EXPECT_EQ(infinite.message.find("common null"), std::string::npos) << infinite.message;
+    });
+    EXPECT_NE(text.find("request at most 2"), std::string::npos) << text;
+    EXPECT_EQ(text.find("common null"), std::string::npos) << text;
 }
 
 }  // namespace

@@ -20,6 +20,7 @@
 #include "solvers/dense/dense_spectrum.hpp"
 #include "solvers/eigen/dense/dense_selection.hpp"
 #include "solvers/eigen/search/given_columns.hpp"
+#include "solvers/eigen/search/infinite_values.hpp"
 #include "solvers/eigen/search/scaled_residuals.hpp"
 #include "solvers/eigen/search/verified_search.hpp"
 #include "solvers/orth/indefinite_error.hpp"
@@ -90,6 +91,13 @@ struct PencilFacts {
     double norm_b = 0;
     PencilKind kind = PencilKind::regular;
     InfiniteEigenvalues infinite;
+};
+
+/// See DenseSpectrum.
+struct FoundValues {
+    std::size_t count = 0;
+    bool smallest = false;
+    bool largest = false;
 };
 
 template <class T>
@@ -271,15 +279,15 @@ class DenseSearch : public VerifiedSearch<T> {
         norm_ = facts.norm_a;
         Spectrum* const on_root = spectrum ? &*spectrum : nullptr;
         int shifts = 0;
+        take_values(on_root);
         if (facts.kind == PencilKind::degenerate) {
-            add_shift(on_root, middle_of_wanted());
-            ++shifts;
+            constexpr double part = 1.0 / 27;  // of ||A|| / ||B||, if a shift is an eigenvalue
+            for (; values_.empty() && shifts < most_shifts; ++shifts) {
+                add_shift(on_root, middle_of_wanted() + shifts * part * size_of_values());
+            }
+            require_values_near_shifts();
         }
         for (;; ++shifts) {
-            take_values(on_root);
-            if (facts.kind == PencilKind::degenerate) {
-                require_values_near_shifts();
-            }
             choose(on_root);
             const int wrong = index_of_wrong_pair();
             if (wrong < 0 || shifts >= most_shifts || constraints_.width() > 0) {
@@ -306,14 +314,20 @@ class DenseSearch : public VerifiedSearch<T> {
                 spectrum->add_shift(std::ldexp(sigma, exponent_b_ - exponent_a_));
             }
         });
+        take_values(spectrum);
     }
 
     void take_values(const Spectrum* spectrum) {
         const Comm& comm = this->ctx().comm();
-        std::int64_t count = spectrum != nullptr ? std::ssize(spectrum->values()) : 0;
-        comm.broadcast(&count, sizeof(count), 0);
-        values_.assign(static_cast<std::size_t>(count), 0.0);
-        errors_.assign(static_cast<std::size_t>(count), 0.0);
+        FoundValues found;
+        if (spectrum != nullptr) {
+            found = {spectrum->values().size(), spectrum->has_smallest(), spectrum->has_largest()};
+        }
+        comm.broadcast(&found, sizeof(found), 0);
+        has_smallest_ = found.smallest;
+        has_largest_ = found.largest;
+        values_.assign(found.count, 0.0);
+        errors_.assign(found.count, 0.0);
         if (spectrum != nullptr) {
             values_ = spectrum->values();
             errors_ = spectrum->errors();
@@ -410,10 +424,8 @@ class DenseSearch : public VerifiedSearch<T> {
         const bool at_high = positive + unsigned_pairs > 0;
         if ((wants_low_end() && at_low) || (wants_high_end() && at_high)) {
             throw_singular_mass<InfiniteEigenvalueError>(
-                text + ", among them the wanted ones; request " +
-                (facts.kind == PencilKind::degenerate ? "those nearest a target, by shift-invert"
-                 : at_low && at_high                  ? "those nearest a target"
-                                     : "the other end, or those nearest a target"));
+                text + ", among them the wanted ones; " +
+                finite_request(this->options(), which_, !at_low, !at_high));
         }
         const int finite = n_ - infinite - constraints_.width();
         if (!this->options().window && this->options().k > finite) {
@@ -434,11 +446,11 @@ class DenseSearch : public VerifiedSearch<T> {
 
     /// Throws if a degenerate pencil may have wanted eigenvalues too far from the shifts.
     void require_values_near_shifts() const {
-        const bool enough = this->options().window
-                                ? !values_.empty() &&
-                                      values_.front() < this->options().window->low &&
-                                      values_.back() > this->options().window->high
-                                : std::ssize(values_) >= this->options().k;
+        const auto& window = this->options().window;
+        const bool enough = window ? !values_.empty() &&
+                                         (has_smallest_ || values_.front() < window->low) &&
+                                         (has_largest_ || values_.back() > window->high)
+                                   : std::ssize(values_) >= this->options().k;
         if (!enough) {
             throw_degenerate();
         }
@@ -627,6 +639,8 @@ class DenseSearch : public VerifiedSearch<T> {
     /// On rank 0.
     std::vector<double> diagonal_of_b_;
     bool has_matrices_ = false;
+    bool has_smallest_ = false;
+    bool has_largest_ = false;
     /// The eigenvalues, ascending, bounds of their errors, and those that are wanted.
     std::vector<double> values_;
     std::vector<double> errors_;

@@ -20,6 +20,7 @@
 #include "blockvec/scalar_list.hpp"
 #include "kernels/column_ops.hpp"
 #include "solvers/eigen/dense/dense_selection.hpp"
+#include "solvers/eigen/search/infinite_values.hpp"
 #include "solvers/eigen/search/scaled_residuals.hpp"
 #include "solvers/eigen/search/verified_search.hpp"
 #include "solvers/eigen/shift_invert/common_null_vectors.hpp"
@@ -366,9 +367,10 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
                 throw;
             }
             facts_.proven = false;
-            return "the wanted eigenvectors have no length in the inner product of B, which is "
-                   "singular to rounding: their eigenvalues may be infinite; request the other "
-                   "end, or those nearest a target";
+            return std::string(
+                       "the wanted eigenvectors have no length in the inner product of B, which is "
+                       "singular to rounding: their eigenvalues may be infinite; ") +
+                   finite_request(this->options(), which_, true, true);
         }
     }
     /// The largest |lambda| of the wanted pairs, as an eigenvalue of the matrices divided by
@@ -403,7 +405,8 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
             message = "a wanted eigenvector x has x^H B x = " +
                       number_text(slicer_->least_length() / pencil_->norm_b(), 2) +
                       " ||B|| ||x||^2, within rounding errors of 0, so that its eigenvalue may be "
-                      "infinite; request the other end, or those nearest a target";
+                      "infinite; " +
+                      finite_request(this->options(), which_, true, true);
         } else if (facts_.has_units && slicer_->largest_residual() > this->tolerance()) {
             facts_.proven = false;
             message = "a residual stays at " + number_text(slicer_->largest_residual(), 2) +

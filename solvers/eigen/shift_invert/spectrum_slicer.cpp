@@ -489,7 +489,7 @@ bool SpectrumSlicer<W>::bracket_smallest(int k) {
     }
     return fail(std::string("no shift has been found below the wanted eigenvalues") +
                 (pencil_.has_b() ? ": if B is singular, those at this end are infinite; request "
-                                   "the other end or those nearest a target"
+                                   "those nearest a target"
                                  : ""));
 }
 
