@@ -321,6 +321,10 @@ SOLVERS = [
     Mutation("svds takes the values of the square", "svd/sparse_svd.cpp",
              "tsmm<T>(ctx_, T(1), v.view(), rounded<T>(svd.v), T(0), v.view());", "",
              [Test("svd", "Svds/d.*")]),
+    Mutation("a dense solve takes no shift", "dense_eigen.cpp",
+             "shifts >= most_shifts ||", "shifts >= 0 ||", [Test("dense_eigen", "*NearlySingularMass*")]),
+    Mutation("rounding errors of vectors count as their products", "dense_spectrum.cpp",
+             "remove_noise(gram, x, frobenius_norm(b_));", "", [Test("dense_eigen", "*NearlySingularMass*")]),
 ]
 
 MUTATIONS = VERIFICATION + KERNELS + READERS + CHECKPOINTS + SOLVERS
