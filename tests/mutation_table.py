@@ -321,6 +321,8 @@ SOLVERS = [
     Mutation("svds takes the values of the square", "svd/sparse_svd.cpp",
              "tsmm<T>(ctx_, T(1), v.view(), rounded<T>(svd.v), T(0), v.view());", "",
              [Test("svd", "Svds/d.*")]),
+    Mutation("a shift counts one eigenvalue too many below it", "shifted_spectrum.cpp",
+             "add(i, below - 1 - i);", "add(i, below - i);", [Test("dense_eigen", "*ASaddlePoint*")]),
     Mutation("a dense solve takes no shift", "dense_eigen.cpp",
              "shifts >= most_shifts ||", "shifts >= 0 ||", [Test("dense_eigen", "*NearlySingularMass*")]),
     Mutation("rounding errors of vectors count as their products", "dense_spectrum.cpp",

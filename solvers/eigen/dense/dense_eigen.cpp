@@ -85,12 +85,17 @@ ScaledMatrix<W> scaled(SmallMatrix<W> a) {
 
 /// What rank 0 has found, for all ranks.
 struct PencilFacts {
-    int exponent_a = 0;
-    int exponent_b = 0;
+    PencilExponents exponents;
     double norm_a = 0;
     double norm_b = 0;
     PencilKind kind = PencilKind::regular;
     InfiniteEigenvalues infinite;
+};
+
+/// Pairs with the indices of their values.
+struct IndexedPairs {
+    std::vector<int> indices;
+    std::vector<RitzPair> pairs;
 };
 
 /// See DenseSpectrum.
@@ -262,8 +267,8 @@ class DenseSearch : public VerifiedSearch<T> {
             if (is_root()) {
                 ScaledMatrix<Wide<T>> left = scaled(std::move(a));
                 ScaledMatrix<Wide<T>> right = scaled(std::move(b));
-                facts.exponent_a = left.exponent;
-                facts.exponent_b = right.exponent;
+                facts.exponents.a = left.exponent;
+                facts.exponents.b = right.exponent;
                 facts.norm_a = left.column_norm;
                 facts.norm_b = right.column_norm;
                 spectrum.emplace(this->ctx(), std::move(left.entries), std::move(right.entries));
@@ -273,8 +278,7 @@ class DenseSearch : public VerifiedSearch<T> {
         });
         comm.broadcast(&facts, sizeof(facts), 0);
         require_finite_values(facts);
-        exponent_a_ = facts.exponent_a;
-        exponent_b_ = facts.exponent_b;
+        exponents_ = facts.exponents;
         norm_b_ = facts.norm_b;
         norm_ = facts.norm_a;
         Spectrum* const on_root = spectrum ? &*spectrum : nullptr;
@@ -311,7 +315,7 @@ class DenseSearch : public VerifiedSearch<T> {
         }
         this->ctx().comm().agree([&] {
             if (is_root()) {
-                spectrum->add_shift(std::ldexp(sigma, exponent_b_ - exponent_a_));
+                spectrum->add_shift(std::ldexp(sigma, exponents_.b - exponents_.a));
             }
         });
         take_values(spectrum);
@@ -319,15 +323,12 @@ class DenseSearch : public VerifiedSearch<T> {
 
     void take_values(const Spectrum* spectrum) {
         const Comm& comm = this->ctx().comm();
-        FoundValues found;
         if (spectrum != nullptr) {
-            found = {spectrum->values().size(), spectrum->has_smallest(), spectrum->has_largest()};
+            found_ = {spectrum->values().size(), spectrum->has_smallest(), spectrum->has_largest()};
         }
-        comm.broadcast(&found, sizeof(found), 0);
-        has_smallest_ = found.smallest;
-        has_largest_ = found.largest;
-        values_.assign(found.count, 0.0);
-        errors_.assign(found.count, 0.0);
+        comm.broadcast(&found_, sizeof(found_), 0);
+        values_.assign(found_.count, 0.0);
+        errors_.assign(found_.count, 0.0);
         if (spectrum != nullptr) {
             values_ = spectrum->values();
             errors_ = spectrum->errors();
@@ -335,8 +336,8 @@ class DenseSearch : public VerifiedSearch<T> {
         comm.broadcast(values_.data(), values_.size() * sizeof(double), 0);
         comm.broadcast(errors_.data(), errors_.size() * sizeof(double), 0);
         for (std::size_t i = 0; i < values_.size(); ++i) {
-            values_[i] = std::ldexp(values_[i], exponent_a_ - exponent_b_);
-            errors_[i] = std::ldexp(errors_[i], exponent_a_ - exponent_b_);
+            values_[i] = std::ldexp(values_[i], exponents_.a - exponents_.b);
+            errors_[i] = std::ldexp(errors_[i], exponents_.a - exponents_.b);
             if (this->problem().b == nullptr) {
                 norm_ = std::max(norm_, std::abs(values_[i]));
             }
@@ -350,12 +351,11 @@ class DenseSearch : public VerifiedSearch<T> {
                                attainable_tolerance<real_t<T>>(0));
         vectors_ = send_vectors(spectrum, choice_.indices, true);
         pairs_ = pairs_of(std::as_const(vectors_).view(), choice_.indices);
-        doubtful_.clear();
-        doubtful_pairs_.clear();
+        doubtful_ = {};
         if (this->problem().b != nullptr) {
-            doubtful_ = doubtful_pairs(values_, errors_, this->options(), which_, choice_);
-            const BlockVector<T> x = send_vectors(spectrum, doubtful_, false);
-            doubtful_pairs_ = pairs_of(x.view(), doubtful_);
+            doubtful_.indices = doubtful_pairs(values_, errors_, this->options(), which_, choice_);
+            const BlockVector<T> x = send_vectors(spectrum, doubtful_.indices, false);
+            doubtful_.pairs = pairs_of(x.view(), doubtful_.indices);
         }
     }
 
@@ -377,7 +377,7 @@ class DenseSearch : public VerifiedSearch<T> {
         };
         if (this->problem().b != nullptr) {
             look(choice_.indices, pairs_);
-            look(doubtful_, doubtful_pairs_);
+            look(doubtful_.indices, doubtful_.pairs);
         }
         return wrong;
     }
@@ -448,8 +448,8 @@ class DenseSearch : public VerifiedSearch<T> {
     void require_values_near_shifts() const {
         const auto& window = this->options().window;
         const bool enough = window ? !values_.empty() &&
-                                         (has_smallest_ || values_.front() < window->low) &&
-                                         (has_largest_ || values_.back() > window->high)
+                                         (found_.smallest || values_.front() < window->low) &&
+                                         (found_.largest || values_.back() > window->high)
                                    : std::ssize(values_) >= this->options().k;
         if (!enough) {
             throw_degenerate();
@@ -490,7 +490,7 @@ class DenseSearch : public VerifiedSearch<T> {
                 take_quotients(spectrum, x);
             }
         }
-        const double factor = std::ldexp(1.0, -exponent_b_ / 2);
+        const double factor = std::ldexp(1.0, -exponents_.b / 2);
         for (int first = 0; first < count; first += panel_width) {
             SmallMatrix<T> panel(n_, std::min(panel_width, count - first));
             for (int i = 0; i < n_ && is_root(); ++i) {
@@ -516,7 +516,7 @@ class DenseSearch : public VerifiedSearch<T> {
         this->ctx().comm().broadcast(quotients.data(), quotients.size() * sizeof(double), 0);
         for (std::size_t j = 0; j < quotients.size(); ++j) {
             const auto i = static_cast<std::size_t>(choice_.indices[j]);
-            const double quotient = std::ldexp(quotients[j], exponent_a_ - exponent_b_);
+            const double quotient = std::ldexp(quotients[j], exponents_.a - exponents_.b);
             if (std::abs(quotient - values_[i]) <= errors_[i]) {
                 values_[i] = quotient;
             }
@@ -531,7 +531,7 @@ class DenseSearch : public VerifiedSearch<T> {
         if (this->problem().b == nullptr) {
             return;
         }
-        const double scale = std::ldexp(1.0, -exponent_b_);  // X is normalised for the scaled B
+        const double scale = std::ldexp(1.0, -exponents_.b);  // X is normalised for the scaled B
         const double noise = 4 * std::sqrt(static_cast<double>(n_)) * this->eps();
         std::int64_t lost = 0;
         for (int j = 0; j < x.cols(); ++j) {
@@ -576,7 +576,7 @@ class DenseSearch : public VerifiedSearch<T> {
             }
             const std::vector<double> residuals = scaled_residuals(
                 this->ctx(), Method::dense, this->problem(), x.columns(first, width), values,
-                {exponent_a_, exponent_b_}, std::as_const(normals_).view());
+                exponents_, std::as_const(normals_).view());
             applications_ += width;
             for (std::size_t j = 0; j < values.size(); ++j) {
                 pairs.push_back({values[j], residuals[j]});
@@ -595,7 +595,7 @@ class DenseSearch : public VerifiedSearch<T> {
     bool search_again() override { return false; }
     void begin_complement() override {}
     ComplementVerdict complement() override {
-        const auto wrong = std::count_if(doubtful_pairs_.begin(), doubtful_pairs_.end(),
+        const auto wrong = std::count_if(doubtful_.pairs.begin(), doubtful_.pairs.end(),
                                          [this](const RitzPair& pair) { return is_wrong(pair); });
         if (wrong > 0) {
             this->give_up_because("the residuals of " + std::to_string(wrong) +
@@ -639,22 +639,19 @@ class DenseSearch : public VerifiedSearch<T> {
     /// On rank 0.
     std::vector<double> diagonal_of_b_;
     bool has_matrices_ = false;
-    bool has_smallest_ = false;
-    bool has_largest_ = false;
+    FoundValues found_;
     /// The eigenvalues, ascending, bounds of their errors, and those that are wanted.
     std::vector<double> values_;
     std::vector<double> errors_;
     PairChoice choice_;
-    int exponent_a_ = 0;
-    int exponent_b_ = 0;
+    PencilExponents exponents_;
     double norm_ = 0;
     /// 0 if B = I: residuals are then relative to ||A|| alone.
     double norm_b_ = 0;
     BlockVector<T> vectors_;
     std::vector<RitzPair> pairs_;
     /// The pairs that may belong to wanted eigenvalues by the errors of the values.
-    std::vector<int> doubtful_;
-    std::vector<RitzPair> doubtful_pairs_;
+    IndexedPairs doubtful_;
     /// An index whose vector depends on those of other wanted pairs; -1 if there is none.
     int dependent_ = -1;
 };
