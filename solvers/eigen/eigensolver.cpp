@@ -28,6 +28,7 @@
 #include "solvers/eigen/pencil/reduced_pencil.hpp"
 #include "solvers/eigen/search/audited_solve.hpp"
 #include "solvers/eigen/search/both_ends.hpp"
+#include "solvers/eigen/search/infinite_values.hpp"
 #include "solvers/eigen/search/scaled_problem.hpp"
 #include "solvers/eigen/shift_invert.hpp"
 #include "solvers/eigen/shift_invert/factor_forecast.hpp"
@@ -761,6 +762,9 @@ template <class T>
 EigenResult<T> eigensolve(Context& ctx, const EigenProblem<T>& problem,
                           const EigenOptions& options) {
     require_equal_options(ctx.comm(), problem, options);
+    if (options.method == Method::automatic || options.method == Method::shift_invert) {
+        refuse_infinite_ends(ctx, problem, options);
+    }
     return options.method == Method::automatic ? AutomaticSolve<T>(ctx, problem, options).run()
                                                : solve_once(ctx, problem, options, options.method);
 }

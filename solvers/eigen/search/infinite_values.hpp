@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Messages on infinite eigenvalues of a pencil. Private to solvers/eigen.
+// Infinite eigenvalues of A x = lambda B x with a singular B. Private to solvers/eigen.
 #pragma once
 
 #include <string>
 
+#include "blockvec/context.hpp"
 #include "solvers/eigen/eigen_options.hpp"
+#include "solvers/eigen/eigen_problem.hpp"
 
 namespace quiver {
 
-/// What to request instead of infinite eigenvalues. `low` and `high`: this end may have finite
-/// ones.
-inline std::string finite_request(const EigenOptions& options, Which which, bool low, bool high) {
-    if (options.window) {
-        return "request a narrower window";
-    }
-    const std::string target = "those nearest a target";
-    if (which != Which::smallest && low) {
-        return "request the smallest, or " + target;
-    }
-    return "request " + (which != Which::largest && high ? "the largest, or " + target : target);
-}
+/// The end of a message: what to request instead of infinite eigenvalues. `low` and `high`: this
+/// end may have finite ones.
+std::string finite_request(const EigenOptions& options, Which which, bool low, bool high);
+
+/// Throws InfiniteEigenvalueError on all ranks if rows of B are zero and the diagonal of A there
+/// shows that wanted eigenvalues are infinite. For sparse matrices without constraints; otherwise
+/// a no-op. Collective; costs a pass over the entries of A and B, and a copy to the host.
+template <class T>
+void refuse_infinite_ends(Context& ctx, const EigenProblem<T>& problem,
+                          const EigenOptions& options);
 
 }  // namespace quiver

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "solvers/eigen/search/infinite_values.hpp"
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "blockvec/scalar_list.hpp"
+#include "kernels/sparse/sparse_matrix.hpp"
+#include "solvers/orth/indefinite_error.hpp"
+
+namespace quiver {
+
+std::string finite_request(const EigenOptions& options, Which which, bool low, bool high) {
+    if (options.window) {
+        return "request a narrower window";
+    }
+    const std::string target = "those nearest a target";
+    if (which != Which::smallest && low) {
+        return "request the smallest, or " + target;
+    }
+    return "request " + (which != Which::largest && high ? "the largest, or " + target : target);
+}
+
+template <class T>
+void refuse_infinite_ends(Context& ctx, const EigenProblem<T>& problem,
+                          const EigenOptions& options) {
+    const auto* a = dynamic_cast<const SparseMatrix<T>*>(&problem.a);
+    const auto* b = dynamic_cast<const SparseMatrix<T>*>(problem.b);
+    const Which which = options.which;
+    const bool at_end = which == Which::smallest || which == Which::largest ||
+                        which == Which::both_ends || which == Which::largest_magnitude;
+    if (a == nullptr || b == nullptr || options.window || !at_end || problem.constraints.cols > 0) {
+        return;
+    }
+    struct Row {
+        double diagonal = 0;
+        bool zero_a = true;
+        bool zero_b = true;
+    };
+    std::vector<Row> rows(static_cast<std::size_t>(problem.a.row_map().local_rows()));
+    ctx.comm().agree([&] {
+        b->for_each_entry(ctx, [&](std::size_t row, std::int64_t, T value) {
+            rows[row].zero_b = rows[row].zero_b && value == T(0);
+        });
+        a->for_each_entry(ctx, [&](std::size_t row, std::int64_t column, T value) {
+            rows[row].zero_a = rows[row].zero_a && value == T(0);
+            if (column == static_cast<std::int64_t>(row)) {
+                rows[row].diagonal += static_cast<double>(real_part(value));
+            }
+        });
+    });
+    // If row i of B is zero, its unit vector v is a null vector of B. Then v^H A v = a_ii > 0 shows
+    // an infinite eigenvalue at the upper end, a_ii < 0 one at the lower end, and a_ii = 0 with A v
+    // not 0 one at each end.
+    std::int64_t zero = 0;
+    std::int64_t negative = 0;
+    std::int64_t positive = 0;
+    for (const Row& row : rows) {
+        if (row.zero_b && !row.zero_a) {
+            ++zero;
+            negative += row.diagonal <= 0 ? 1 : 0;
+            positive += row.diagonal >= 0 ? 1 : 0;
+        }
+    }
+    zero = ctx.comm().sum(zero);
+    const bool low = ctx.comm().sum(negative) > 0;
+    const bool high = ctx.comm().sum(positive) > 0;
+    const std::int64_t most = problem.a.row_map().global_rows() - zero;
+    const bool wants_low = which == Which::largest_magnitude || which == Which::smallest ||
+                           (which == Which::both_ends && options.k > 1);
+    const bool wants_high = which != Which::smallest;
+    if (zero == 0 || !((low && wants_low) || (high && wants_high) || options.k > most)) {
+        return;
+    }
+    const std::string text = "eigensolver: B has " + std::to_string(zero) + " zero rows of " +
+                             std::to_string(problem.a.row_map().global_rows()) +
+                             ", and at least as many eigenvalues are infinite";
+    throw_singular_mass<InfiniteEigenvalueError>(
+        (low && wants_low) || (high && wants_high)
+            ? text + ", among them wanted ones; " + finite_request(options, which, !low, !high)
+            : text + "; request at most " + std::to_string(most));
+}
+
+#define QUIVER_INSTANTIATE(T) \
+    template void refuse_infinite_ends(Context&, const EigenProblem<T>&, const EigenOptions&);
+QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
+#undef QUIVER_INSTANTIATE
+
+}  // namespace quiver
