@@ -38,9 +38,12 @@ std::string other_methods(Method method, const std::string& at_an_end) {
 }
 
 [[noreturn]] void throw_indefinite_mass(Method method, double pivot, const std::string& where) {
-    throw_indefinite(IndefiniteError::Operand::mass, std::string(to_string(method)) +
-                                                         ": B is not positive definite: " + where +
-                                                         " is " + number_text(pivot));
+    const std::string text = std::string(to_string(method)) +
+                             ": B is not positive definite: " + where + " is " + number_text(pivot);
+    if (pivot < 0) {
+        throw_indefinite(IndefiniteError::Operand::mass, text);
+    }
+    throw_singular_mass<SingularMassError>(text + singular_mass_cure);
 }
 
 /// G = diag(g), stored as 1 / g.
