@@ -218,13 +218,13 @@ class BlockLanczos : public VerifiedSearch<T> {
 
     void visit_numbers(const StateVisit<T>& visit) override {
         visit.optional("start_columns", start_columns_);
-        visit.optional("proven", proven_);
-        visit.optional("next_key", next_key_);
         visit.optional("waits_from", waits_from_);
     }
     void save(SolverState<T>& state) override { basis_.save(state); }
     void restore(const SavedState<T>& state) override {
         basis_.restore(state);
+        // Fewer columns than there were prove less.
+        start_columns_ = std::clamp(start_columns_, 0, block_);
         if (this->is_verifying() && basis_.size() + basis_.next_width() == 0) {
             state.refuse("the state has no basis from which to resume the verification");
         }
