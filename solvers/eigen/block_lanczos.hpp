@@ -23,7 +23,7 @@ namespace quiver {
 /// preconditioner is ignored. With a B = G G^H the operator is G^-1 A G^-H (EigenProblem::b).
 /// Refine: Rayleigh-Ritz on the locked pairs with fresh products; pairs above the tolerance are
 /// searched again.
-/// Verify: if the search began with at least 4 random columns, its own next Ritz pair may show that
+/// Verify: if the search began with at least 5 random columns, its own next Ritz pair may show that
 /// no copy is missing (missing_growth()). Otherwise at least 2 fresh random columns, orthogonal to
 /// the locked pairs, start a search of the complement. Its extreme Ritz value theta with residual
 /// rho ends the search once theta lies outside the wanted set by 100 sqrt(rows) rho, or once rho is

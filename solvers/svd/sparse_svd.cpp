@@ -36,7 +36,7 @@ constexpr double most_dense_bytes = 1 << 30;
 /// For up to this many of the largest triplets on hosts block Lanczos comes first: it takes a third
 /// of the products of other methods, and steps with this many columns verify multiplicities.
 constexpr int most_lanczos_triplets = 128;
-constexpr int lanczos_block = 4;
+constexpr int lanczos_block = 6;
 /// Another method takes over if the residual of the first pair is still this large after this many
 /// steps, because the largest singular values are crowded, or after many more steps.
 constexpr std::int64_t crowding_step = 40;

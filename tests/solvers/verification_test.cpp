@@ -120,19 +120,19 @@ TEST(JudgeComplement, NumbersThatAreNotFiniteDecideNothing) {
     EXPECT_EQ(judge_complement(3, 4, 1, 1e-9, std::nan(""), 100), ComplementVerdict::open);
 }
 
-/// With four columns one found copy may hide beside a missing one, with five columns two.
+/// With five columns one found copy may hide beside a missing one, with six columns two.
 TEST(MissingGrowth, TellsWhatASpaceCannotHaveSeen) {
     const std::vector<double> exact(4, 0);
-    EXPECT_EQ(missing_growth({1, 2, 3, 4}, exact, 5, 2), 0);
-    EXPECT_EQ(missing_growth({1, 2, 2, 4}, exact, 5, 4), 0);
-    EXPECT_GT(missing_growth({1, 2, 2, 4}, exact, 5, 5), 0);
-    EXPECT_EQ(missing_growth({1, 2, 2, 2}, exact, 5, 5), 0);
-    EXPECT_EQ(missing_growth({1, 2}, {0, 0}, 4, 5), 1);
+    EXPECT_EQ(missing_growth({1, 2, 3, 4}, exact, 5, 3), 0);
+    EXPECT_EQ(missing_growth({1, 2, 2, 4}, exact, 5, 5), 0);
+    EXPECT_GT(missing_growth({1, 2, 2, 4}, exact, 5, 6), 0);
+    EXPECT_EQ(missing_growth({1, 2, 2, 2}, exact, 5, 6), 0);
+    EXPECT_EQ(missing_growth({1, 2}, {0, 0}, 4, 6), 1);
     // The least of 1/4, 1/3 and 1/4 * 1/3 ..., by the distances from 2 to 1 and 3.
-    EXPECT_NEAR(missing_growth({1, 2, 3}, {0, 0, 0}, 5, 4), std::cbrt(0.25 * 0.5), 1e-15);
+    EXPECT_NEAR(missing_growth({1, 2, 3}, {0, 0, 0}, 5, 5), std::pow(0.25 * 0.5, 0.25), 1e-15);
     // Residuals shorten the distances.
-    EXPECT_NEAR(missing_growth({1, 2}, {0.25, 0.5}, 3, 4), std::cbrt(0.25 / 2), 1e-15);
-    EXPECT_EQ(missing_growth({1, 2}, {0.5, 0.5}, 3, 4), 0);
+    EXPECT_NEAR(missing_growth({1, 2}, {0.25, 0.5}, 3, 5), std::pow(0.25 / 2, 0.25), 1e-15);
+    EXPECT_EQ(missing_growth({1, 2}, {0.5, 0.5}, 3, 5), 0);
 }
 
 /// Simple eigenvalues need no second search. Copies need one, or another column; all are found.
@@ -143,7 +143,7 @@ TEST(LanczosSearch, SeesEveryCopyOrSearchesTheComplement) {
     for (int repeat = 0; repeat < 12; ++repeat) {
         const int copies = repeat % 6 + 1;
         const int k = 5 + static_cast<int>(generator() % 6);
-        const int block = 4 + static_cast<int>(generator() % 2);
+        const int block = 5 + static_cast<int>(generator() % 2);
         const double distance = repeat < 6 ? 0 : std::pow(10, -2 - 10 * bulk(generator));
         SCOPED_TRACE(std::to_string(copies) + " copies at a distance of " +
                      std::to_string(distance) + ", k = " + std::to_string(k) + ", block " +

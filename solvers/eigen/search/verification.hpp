@@ -48,7 +48,7 @@ ComplementVerdict judge_complement(double last, double theta, double rho, double
 
 /// The fewest start columns that must remain for a missing copy beside the columns that the found
 /// copies take.
-constexpr int least_free_columns = 3;
+constexpr int least_free_columns = 4;
 
 /// A lower bound, at most 1, of how much a missing eigenvector inside the wanted set has grown
 /// beside the next Ritz vector, in the Krylov space of `columns` random start columns that has
