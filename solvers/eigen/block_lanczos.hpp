@@ -23,18 +23,20 @@ namespace quiver {
 /// preconditioner is ignored. With a B = G G^H the operator is G^-1 A G^-H (EigenProblem::b).
 /// Refine: Rayleigh-Ritz on the locked pairs with fresh products; pairs above the tolerance are
 /// searched again.
-/// Verify: at least 2 fresh random columns, orthogonal to the locked pairs, start a search of the
-/// complement. Its extreme Ritz value theta with residual rho ends the search once theta lies
-/// outside the wanted set by 100 sqrt(rows) rho, or once rho is rounding noise
-/// (judge_complement()). Pairs found inside the wanted set are absorbed, and another round with
-/// fresh columns follows, until a round finds nothing. The verdict is wrong only if all start
-/// columns are nearly orthogonal to a missing eigenvector: docs/solvers.md bounds the probability.
+/// Verify: if the search began with at least 5 random columns, its own next Ritz pair may show that
+/// no copy is missing (missing_growth()). Otherwise at least 2 fresh random columns, orthogonal to
+/// the locked pairs, start a search of the complement. Its extreme Ritz value theta with residual
+/// rho ends the search once theta lies outside the wanted set by 100 sqrt(rows) rho, or once rho is
+/// rounding noise (judge_complement()). Pairs found inside the wanted set are absorbed, and another
+/// round with fresh columns follows, until a round finds nothing. The verdict is wrong only if all
+/// start columns are nearly orthogonal to a missing eigenvector: docs/solvers.md bounds the
+/// probability.
 ///
 /// The operator must be Hermitian and its norm, unless 0, within NormRange: NumericalError if the
 /// projected matrix shows otherwise, or if a product holds NaN or infinity. Throws the errors of
 /// check_problem() and check_options(). Collective. Cost of a block step with a basis of p columns:
-/// one product with b columns, 4 all-reduces, 4 reads of the basis; memory rows x (2 k + basis + 6
-/// max(block, 2)) elements.
+/// one product with b columns, 4 all-reduces, 2 reads of the basis (4 with constraints or a
+/// protection); memory rows x (2 k + basis + 6 max(block, 2)) elements.
 template <class T>
 EigenResult<T> block_lanczos(Context& ctx, const EigenProblem<T>& problem,
                              const EigenOptions& options);

@@ -60,9 +60,8 @@ TwoPasses<T>::Parts<U>::Parts(U* data, const Shape& shape, Place place) {
         data += padded(rows, shape.n);
         return view;
     };
-    for (BlockView<U>& part : c) {
-        part = next(shape.p);
-    }
+    c[0] = next(shape.p - shape.skipped);
+    c[1] = next(shape.p);
     for (int i = 0; i < 2; ++i) {
         g[i] = next(shape.n);
         r[i] = next(shape.n);
@@ -71,7 +70,8 @@ TwoPasses<T>::Parts<U>::Parts(U* data, const Shape& shape, Place place) {
 
 template <class T>
 std::size_t TwoPasses<T>::elements(const Shape& shape) {
-    return 2 * padded(shape.p, shape.n) + 4 * padded(shape.n, shape.n);
+    return padded(shape.p - shape.skipped, shape.n) + padded(shape.p, shape.n) +
+           4 * padded(shape.n, shape.n);
 }
 
 template <class T>
@@ -87,24 +87,26 @@ TwoPasses<T>::TwoPasses(Context& ctx, int max_basis, int max_width)
       second_(ctx, memory_.bytes()) {}
 
 template <class T>
-void TwoPasses<T>::project(BlockView<const T> v, BlockView<const T> w) {
-    if (v.cols > 0) {
-        tsmttsm(ctx_, T(1), v, w, T(0), parts_of({v.cols, w.cols}).c[0]);
+void TwoPasses<T>::project(BlockView<const T> v, BlockView<const T> w, int skipped) {
+    if (v.cols > skipped) {
+        tsmttsm(ctx_, T(1), v.columns(skipped, v.cols - skipped), w, T(0),
+                parts_of({v.cols, w.cols, skipped}).c[0]);
     }
 }
 
 template <class T>
-void TwoPasses<T>::begin_projected(BlockView<const T> v, BlockView<T> w) {
+void TwoPasses<T>::begin_projected(BlockView<const T> v, BlockView<T> w, int skipped) {
     const int slot = (oldest_ + under_way_) % 2;
-    const Shape shape{v.cols, w.cols};
+    const Shape shape{v.cols, w.cols, skipped};
     const Parts<T> parts = parts_of(shape);
     const BlockView<T> s(inverse_.as<T>(), w.cols, w.cols, w.cols, ctx_.place());
     for (int i = 0; i < 2; ++i) {
-        if (v.cols > 0) {
+        if (v.cols > skipped) {
             if (i > 0) {
                 tsmttsm(ctx_, T(1), v, w, T(0), parts.c[i]);
             }
-            tsmm_gram(ctx_, T(-1), v, parts.c[i], T(1), w, parts.g[i]);
+            const BlockView<const T> part = i > 0 ? v : v.columns(skipped, v.cols - skipped);
+            tsmm_gram(ctx_, T(-1), part, parts.c[i], T(1), w, parts.g[i]);
         } else if (i == 0) {
             tsmttsm(ctx_, T(1), w, w, T(0), parts.g[i]);
         }
@@ -138,9 +140,9 @@ typename TwoPasses<T>::Outcome TwoPasses<T>::finish(bool later_work) {
     const SmallMatrix<T> r = matrix_of(parts.r[0]);
     result.columns = result.rank = shape.n;
     result.h = product(matrix_of(parts.c[1]), r);
-    for (int i = 0; i < shape.p; ++i) {
+    for (int i = shape.skipped; i < shape.p; ++i) {
         for (int j = 0; j < shape.n; ++j) {
-            result.h(i, j) += parts.c[0].data[i * shape.n + j];
+            result.h(i, j) += parts.c[0].data[(i - shape.skipped) * shape.n + j];
         }
     }
     result.r = product(matrix_of(parts.r[1]), r);

@@ -35,16 +35,18 @@ class TwoPasses {
     TwoPasses(Context& ctx, int max_basis, int max_width);
 
     /// V: rows x p, orthonormal; W: rows x w; both in the Context's place, not overlapping. Cost:
-    /// two passes of block_gram_schmidt, 4 all-reduces; no wait on one rank.
-    void begin(BlockView<const T> v, BlockView<T> w) {
-        project(v, w);
-        begin_projected(v, w);
+    /// two passes of block_gram_schmidt, 4 all-reduces; no wait on one rank. The first pass omits
+    /// the first `skipped` columns of V, to which the caller knows W to be orthogonal up to
+    /// rounding; the second pass, with all columns, shows if W is not.
+    void begin(BlockView<const T> v, BlockView<T> w, int skipped = 0) {
+        project(v, w, skipped);
+        begin_projected(v, w, skipped);
     }
     /// First part of begin(): C_1 = V^H W, which changes neither block. A repeated call replaces
     /// C_1.
-    void project(BlockView<const T> v, BlockView<const T> w);
-    /// Second part of begin(), with the same V and W.
-    void begin_projected(BlockView<const T> v, BlockView<T> w);
+    void project(BlockView<const T> v, BlockView<const T> w, int skipped = 0);
+    /// Second part of begin(), with the same arguments.
+    void begin_projected(BlockView<const T> v, BlockView<T> w, int skipped = 0);
 
     enum class Verdict : std::uint8_t {
         /// The result equals that of block_gram_schmidt after two passes.
@@ -68,6 +70,7 @@ class TwoPasses {
     struct Shape {
         int p = 0;
         int n = 0;
+        int skipped = 0;
     };
     /// The matrices of a call, one after the other: C_1, C_2, G_1, R_1, G_2, R_2.
     template <class U>

@@ -33,6 +33,17 @@ namespace {
 constexpr std::int64_t most_dense_columns = 512;
 constexpr double most_dense_bytes = 1 << 30;
 
+/// For up to this many of the largest triplets on hosts block Lanczos comes first: it takes a third
+/// of the products of other methods, and steps with this many columns verify multiplicities.
+constexpr int most_lanczos_triplets = 128;
+constexpr int lanczos_block = 6;
+/// Another method takes over if the residual of the first pair is still this large after this many
+/// steps, because the largest singular values are crowded, or after many more steps.
+constexpr std::int64_t crowding_step = 40;
+constexpr double crowding_residual = 1e-3;
+constexpr std::int64_t most_lanczos_steps = 400;
+constexpr std::int64_t most_steps_per_triplet = 5;
+
 template <class T>
 void check_svds(const Comm& comm, const SparseMatrix<T>& a, const SvdsOptions& options) {
     EqualOptions equal("svds");
@@ -234,6 +245,51 @@ class TallTriplets {
         });
     }
 
+    bool begins_with_lanczos() {
+        const std::int64_t devices =
+            ctx_.comm().sum(std::int64_t{ctx_.place() == Place::device ? 1 : 0});
+        return options_.method == Method::automatic && !options_.smallest && options_.block == 0 &&
+               options_.max_basis == 0 && options_.k <= most_lanczos_triplets && devices == 0;
+    }
+
+    /// eigensolve() for the largest eigenvalues, first by block Lanczos.
+    EigenResult<T> solve_by_lanczos(const EigenProblem<T>& problem, const EigenOptions& options) {
+        EigenOptions first = options;
+        first.method = Method::lanczos;
+        first.block = lanczos_block;
+        const std::int64_t most = most_lanczos_steps + most_steps_per_triplet * options.k;
+        const bool limited = options.max_iterations == 0 || most < options.max_iterations;
+        first.max_iterations = limited ? most : options.max_iterations;
+        bool is_crowded = false;
+        first.keep_going = [&](const IterationEvent& event) {
+            is_crowded = event.converged == 0 && event.iteration >= crowding_step &&
+                         event.residual > crowding_residual;
+            return !is_crowded && (!options.keep_going || options.keep_going(event));
+        };
+        EigenResult<T> found = eigensolve(ctx_, problem, first);
+        if (is_crowded) {
+            found.interrupted = false;
+        }
+        if (found.converged || found.interrupted ||
+            !(is_crowded || (limited && found.iterations >= most))) {
+            found.method_reason = "the largest singular values, on hosts";
+            return found;
+        }
+        EigenOptions next = options;
+        next.max_seconds = remaining_seconds(ctx_.comm(), options, found.seconds);
+        if (next.max_iterations > 0) {
+            next.max_iterations = std::max<std::int64_t>(1, next.max_iterations - found.iterations);
+        }
+        EigenProblem<T> again = problem;
+        again.start = std::as_const(found).vectors.view();
+        EigenResult<T> result = eigensolve(ctx_, again, next);
+        result.iterations += found.iterations;
+        result.operator_applications += found.operator_applications;
+        result.seconds += found.seconds;
+        result.method_reason = "lanczos made slow progress; " + result.method_reason;
+        return result;
+    }
+
     void iterate() {
         MatrixPair<T> pair(a_, adjoint_, factor_);
         EigenOptions options;
@@ -248,6 +304,7 @@ class TallTriplets {
         // ||A^H u - s v|| is ||A^H A v - s^2 v|| / s.
         options.tol = std::max(0.1 * options_.tol, eps());
         constexpr int most_solves = 3;
+        const bool begins = begins_with_lanczos();
         for (int solve = 1;; ++solve) {
             options.max_seconds = options_.max_seconds;
             if (options_.max_seconds > 0) {
@@ -258,7 +315,8 @@ class TallTriplets {
             EigenProblem<T> problem{pair};
             const BlockVector<T> start = std::move(result_.right);
             problem.start = start.view();
-            EigenResult<T> found = eigensolve(ctx_, problem, options);
+            EigenResult<T> found = begins && solve == 1 ? solve_by_lanczos(problem, options)
+                                                        : eigensolve(ctx_, problem, options);
             take(found);
             const double worst = worst_excess();
             if (!found.converged || worst <= 1 || solve == most_solves ||
@@ -281,6 +339,7 @@ class TallTriplets {
         result_.message = found.message;
         result_.seconds += found.seconds;
         eigen_converged_ = found.converged;
+        raised_ = found.converged && found.tolerance_raised ? found.tolerance : 0;
         result_.right = std::move(found.vectors);
         const int k = result_.right.width();
         norm_ = std::sqrt(found.norm_estimate);
@@ -345,7 +404,7 @@ class TallTriplets {
     double allowed(double value) const {
         const double least = attainable_units * eps() * norm_;
         const double of_square = value > 0 ? std::min(least * (norm_ / value), value / 16) : 0;
-        return std::max({options_.tol * norm_, 2 * least, of_square});
+        return std::max({options_.tol * norm_, 2 * least, 2 * raised_ * norm_, of_square});
     }
     /// The largest ratio of a residual to what is allowed for it without the limits of A^H A.
     double worst_excess() const {
@@ -380,6 +439,8 @@ class TallTriplets {
     SparseSvd<T> result_;
     double norm_ = 0;
     bool eigen_converged_ = false;
+    /// The tolerance of the eigensolver if it had to raise it, else 0.
+    double raised_ = 0;
 };
 
 }  // namespace

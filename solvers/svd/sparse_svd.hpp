@@ -49,8 +49,8 @@ struct SparseSvd {
     /// The largest singular value seen: a lower bound of ||A||_2, close in practice.
     double norm_estimate = 0;
     /// True if all wanted triplets were found, with residuals within tol ||A|| or, if that is
-    /// larger, 64 eps ||A|| or the smaller of 32 eps ||A||^2 / s and s / 16, and the multiplicity
-    /// is verified.
+    /// larger, 64 eps ||A||, twice the tolerance that the eigensolver had to raise, or the smaller
+    /// of 32 eps ||A||^2 / s and s / 16, and the multiplicity is verified.
     bool converged = false;
     /// True if a residual is above tol ||A||, because s is too small for products with A^H A.
     bool tolerance_raised = false;
@@ -82,11 +82,13 @@ struct SparseSvd {
 /// a dense block and tall_svd computes all triplets, with errors of c eps ||A||. Otherwise
 /// eigensolve() finds eigenvectors of A^H A or, if A has fewer rows than columns, of A A^H (by
 /// products with both matrices; the product is not formed) and verifies multiplicities as
-/// docs/solvers.md states. The singular value decomposition of A V then gives values, left vectors
-/// and better right vectors, so that values do not suffer from the square: their errors are
-/// quadratic in the errors of V. The solve repeats with a stricter tolerance, from the vectors that
-/// it has and at most twice, until the residuals of the triplets are small enough. Residuals of
-/// small values s cannot fall below about 32 eps ||A||^2 / s.
+/// docs/solvers.md states. For up to 128 of the largest on hosts, block Lanczos comes first, unless
+/// a block or a basis is requested; another method takes over if it makes slow progress. The
+/// singular value decomposition of A V then gives values, left vectors and better right vectors, so
+/// that values do not suffer from the square: their errors are quadratic in the errors of V. The
+/// solve repeats with a stricter tolerance, from the vectors that it has and at most twice, until
+/// the residuals of the triplets are small enough. Residuals of small values s cannot fall below
+/// about 32 eps ||A||^2 / s.
 ///
 /// Throws on all ranks: InputError for k < 1 or above min(rows, columns), options out of range or
 /// different between ranks, entries that are not finite; and the errors of adjoint() and

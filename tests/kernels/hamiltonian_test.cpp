@@ -2,6 +2,7 @@
 // Products with HamiltonianOperator against dense matrices made of Kronecker products, spectra of
 // all sectors against the full spectrum, and the messages of wrong terms.
 #include <algorithm>
+#include <cmath>
 #include <complex>
 #include <random>
 #include <string>
@@ -264,6 +265,90 @@ TYPED_TEST(HamiltonianProduct, OfASectorIsABlockOfTheWholeMatrix) {
     }
 }
 
+/// A bond of two sites: coefficient (S+ S- + S- S+) / 2 + zz Sz Sz.
+struct Bond {
+    int first, second;
+    double exchange, zz;
+};
+
+/// A sector so large that whole runs of rows are added. The expected product is a sum over bonds of
+/// the words, which are found by a search in their sorted list.
+TYPED_TEST(HamiltonianProduct, OfManyRowsIsTheSumOverTheirBonds) {
+    using T = TypeParam;
+    Context ctx = make_context();
+    auto random = make_generator();
+    constexpr int sites = 17;
+    constexpr int ones = 8;
+    std::uniform_real_distribution<double> any(-1, 1);
+    std::vector<Bond> bonds;
+    std::string text = "spins 17\nsector sz -0.5\nterm 0.75 z 3\n";
+    for (int b = 0; b < 25; ++b) {
+        const int first = static_cast<int>(random() % sites);
+        const int second = (first + 1 + static_cast<int>(random() % (sites - 1))) % sites;
+        // Numbers of which the text has all digits.
+        bonds.push_back(
+            {first, second, std::round(16 * any(random)) / 16, std::round(16 * any(random)) / 16});
+        const std::string places = std::to_string(first) + " " + std::to_string(second);
+        text += "term " + std::to_string(bonds.back().exchange / 2) + " + - " + places + " hc\n";
+        text += "term " + std::to_string(bonds.back().zz) + " z z " + places + "\n";
+    }
+    std::vector<std::uint32_t> words;
+    for (std::uint32_t word = 0; word < 1U << sites; ++word) {
+        if (count_ones(word) == ones) {
+            words.push_back(word);
+        }
+    }
+    HamiltonianOperator<T> h(ctx, parsed(text));
+    const RowMap& map = h.row_map();
+    ASSERT_EQ(map.global_rows(), std::ssize(words));
+    const auto bit = [](std::uint32_t word, int at) { return (word >> at & 1) != 0; };
+    for (const int width : {1, 2, 7, 8}) {
+        SCOPED_TRACE(width);
+        const auto x = random_global<T>(random, map.global_rows(), width);
+        const auto y = random_global<T>(random, map.global_rows(), width);
+        std::vector<T> shifts(static_cast<std::size_t>(width));
+        for (T& shift : shifts) {
+            shift = random_value<T>(random);
+        }
+        const T alpha = random_value<T>(random);
+        const T beta = random_value<T>(random);
+        TestBlock<T> x_block(ctx, x, map, any_layout(random));
+        TestBlock<T> y_block(ctx, y, map, any_layout(random));
+        h.apply_fused(ctx, x_block.const_view(), y_block.view(),
+                      {alpha, beta, std::span<const T>(shifts), {}, {}});
+        x_block.expect_unchanged();
+        const Global<T> result = y_block.result();
+        double worst = 0;
+        for (std::int64_t local = 0; local < map.local_rows(); ++local) {
+            const std::int64_t row = map.first_row() + local;
+            const std::uint32_t word = words[static_cast<std::size_t>(row)];
+            double diagonal = bit(word, 3) ? 0.375 : -0.375;
+            std::vector<Z> sum(static_cast<std::size_t>(width));
+            for (const Bond& bond : bonds) {
+                const bool differ = bit(word, bond.first) != bit(word, bond.second);
+                diagonal += differ ? -bond.zz / 4 : bond.zz / 4;
+                if (!differ) {
+                    continue;
+                }
+                const std::uint32_t other = word ^ 1U << bond.first ^ 1U << bond.second;
+                const auto from =
+                    std::lower_bound(words.begin(), words.end(), other) - words.begin();
+                for (int j = 0; j < width; ++j) {
+                    sum[static_cast<std::size_t>(j)] += bond.exchange / 2 * Z(x(from, j));
+                }
+            }
+            for (int j = 0; j < width; ++j) {
+                const auto at = static_cast<std::size_t>(j);
+                const Z product = sum[at] + (diagonal - Z(shifts[at])) * Z(x(row, j));
+                const Z expected = Z(alpha) * product + Z(beta) * Z(y(row, j));
+                worst = std::max(worst, std::abs(Z(result(local, j)) - expected));
+            }
+        }
+        // A row is a sum of at most 27 products of numbers below some units.
+        EXPECT_LE(worst, 500 * static_cast<double>(epsilon_v<T>));
+    }
+}
+
 /// Appends the spectrum of the sectors to `all`; a sector may have no states.
 void append_spectrum(Context& ctx, const HamiltonianModel& model, std::vector<double>& all) {
     try {
@@ -367,13 +452,18 @@ TEST(HamiltonianSectors, OfAReflectionMakeTheFullSpectrum) {
     }
 }
 
-TEST(HamiltonianBits, DoNotDependOnTheRanks) {
+TEST(HamiltonianBits, DoNotDependOnRanksAndThreads) {
     Context ctx = make_context();
-    Context alone(Comm(), ctx.device());
+    Context alone(Comm(), ctx.place() == Place::host ? Device::host(3) : ctx.device());
     auto random = make_generator();
-    for (const std::string sector :
-         {"sector sz 1\n", "sector sz 0\nsector momentum 0\nsector inversion 1\n"}) {
-        const HamiltonianModel model = parsed(model_text("heisenberg,L=10,Delta=0.7") + sector);
+    // One rank adds whole runs of the last one, except those that two threads share.
+    for (const std::string& text :
+         {model_text("heisenberg,L=10,Delta=0.7") + "sector sz 1\n",
+          model_text("heisenberg,L=10,Delta=0.7") +
+              "sector sz 0\nsector momentum 0\nsector inversion 1\n",
+          model_text("heisenberg,L=16,Delta=0.7") + "ring -0.2 + - 0 3 hc\nsector sz 0\n"}) {
+        SCOPED_TRACE(text);
+        const HamiltonianModel model = parsed(text);
         HamiltonianOperator<double> h(ctx, model);
         HamiltonianOperator<double> whole(alone, model);
         const std::int64_t n = h.row_map().global_rows();

@@ -92,11 +92,11 @@ class BlockGramSchmidt : public ::testing::Test {
     }
     using Verdict = typename TwoPasses<T>::Verdict;
     /// The verdict of two passes on W against V; checks the result if the verdict is sound.
-    Verdict verdict(BlockVector<T>& v, BlockVector<T>& w) {
+    Verdict verdict(BlockVector<T>& v, BlockVector<T>& w, int skipped = 0) {
         BlockVector<T> input(ctx, w.row_map(), w.width());
         copy(ctx, w.view(), input.view());
         TwoPasses<T> passes(ctx, v.width(), w.width());
-        passes.begin(std::as_const(v).view(), w.view());
+        passes.begin(std::as_const(v).view(), w.view(), skipped);
         const auto outcome = passes.finish();
         if (outcome.verdict == Verdict::sound) {
             EXPECT_EQ(outcome.result.columns, w.width());
@@ -358,6 +358,36 @@ TYPED_TEST(BlockGramSchmidt, TwoPassesReportUnsoundResults) {
             fill(this->ctx, T(bad), block.columns(2, 1).row_range(0, 1));
         }
         EXPECT_EQ(this->verdict(v, block), Verdict::not_finite) << bad;
+    }
+}
+
+/// The second pass removes what the first one leaves of the skipped columns, up to a tenth.
+TYPED_TEST(BlockGramSchmidt, TwoPassesMaySkipColumnsInTheFirst) {
+    using T = TypeParam;
+    using Verdict = typename TwoPasses<T>::Verdict;
+    std::mt19937_64 generator = test::make_generator();
+    for (const auto& [p, w] : {std::pair{7, 1}, {20, 4}, {61, 8}}) {
+        const int skipped = 1 + static_cast<int>(generator() % static_cast<unsigned>(p - 1));
+        SCOPED_TRACE(std::to_string(p) + " x " + std::to_string(w) + ", skipped " +
+                     std::to_string(skipped));
+        auto v = this->orthonormal(401, p);
+        for (const double share : {0.0, 1e-3, 10.0}) {
+            // Columns orthogonal to V, and a share of the first skipped columns.
+            auto block = this->random(401, w, static_cast<std::uint64_t>(generator()));
+            block_gram_schmidt<T>(this->ctx, block.row_map(), std::as_const(v).view(),
+                                  block.view());
+            SmallMatrix<T> left(skipped, w);
+            SmallMatrix<T> kept(p - skipped, w);
+            for (int j = 0; j < w; ++j) {
+                left(j % skipped, j) = T(static_cast<real_t<T>>(share));
+                kept(j % (p - skipped), j) = T(real_t<T>(-2));
+            }
+            tsmm(this->ctx, T(1), v.columns(0, skipped), left.view(), T(1), block.view());
+            tsmm(this->ctx, T(1), v.columns(skipped, p - skipped), kept.view(), T(1), block.view());
+            EXPECT_EQ(this->verdict(v, block, skipped),
+                      share > 1 ? Verdict::unsound : Verdict::sound)
+                << share;
+        }
     }
 }
 

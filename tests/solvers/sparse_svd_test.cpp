@@ -274,6 +274,7 @@ TYPED_TEST(Svds, LargeMatricesStaySparse) {
     const SparseSvd<TypeParam> svd = svds(this->ctx, matrix, options);
     EXPECT_FALSE(svd.dense);
     EXPECT_TRUE(svd.converged) << svd.message;
+    EXPECT_EQ(svd.method, Method::chebyshev);
     for (int j = 0; j < 3; ++j) {
         const double exact = 2 * std::sin(std::numbers::pi * static_cast<double>(n - j) /
                                           (2 * static_cast<double>(n + 1)));
@@ -282,6 +283,50 @@ TYPED_TEST(Svds, LargeMatricesStaySparse) {
         EXPECT_LE(svd.errors[static_cast<std::size_t>(j)], 3e-4);
     }
     this->check_signs(on_all_ranks(this->ctx, svd.right));
+}
+
+/// On hosts block Lanczos finds well separated values, without a second search; crowded ones go to
+/// another method (LargeMatricesStaySparse has such values).
+TYPED_TEST(Svds, BeginsWithLanczosOnHosts) {
+    using Real = real_t<TypeParam>;
+    const std::int64_t n = 700;
+    const auto value = [](std::int64_t j) {
+        const auto x = static_cast<double>(j);
+        return static_cast<Real>(j < 6 ? 20 - x : 4 + x / n);
+    };
+    // One entry a row and a column: row i has the value of column (i * 11) mod n.
+    CsrRows<TypeParam> rows;
+    rows.map = uneven_map(this->ctx, n + 100);
+    rows.global_cols = n;
+    rows.column_map = rows.map.evenly(n);
+    for (std::int64_t i = rows.map.first_row(); i < rows.map.first_row() + rows.map.local_rows();
+         ++i) {
+        if (i < n) {
+            rows.column.push_back(i * 11 % n);
+            rows.value.push_back(TypeParam(value(i * 11 % n)));
+        }
+        rows.row_start.push_back(std::ssize(rows.column));
+    }
+    SparseMatrix<TypeParam> matrix(this->ctx, std::move(rows));
+    SvdsOptions options;
+    options.k = 5;
+    bool searched = false;
+    options.keep_going = [&](const IterationEvent& event) {
+        searched = searched || std::string(event.stage) == "verify";
+        return true;
+    };
+    const SparseSvd<TypeParam> svd = svds(this->ctx, matrix, options);
+    EXPECT_TRUE(svd.converged) << svd.message;
+    EXPECT_EQ(svd.multiplicity, Multiplicity::verified);
+    ASSERT_EQ(svd.values.size(), 5U);
+    for (std::size_t j = 0; j < 5; ++j) {
+        EXPECT_NEAR(svd.values[j], static_cast<double>(value(static_cast<std::int64_t>(j))),
+                    svd.errors[j]);
+    }
+    if (this->ctx.place() == Place::host) {
+        EXPECT_EQ(svd.method, Method::lanczos);
+        EXPECT_FALSE(searched);
+    }
 }
 
 TYPED_TEST(Svds, RefusesBadInputOnAllRanks) {

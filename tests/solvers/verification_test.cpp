@@ -3,6 +3,7 @@
 // a wanted copy by itself.
 #include "solvers/eigen/search/verification.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <complex>
@@ -117,6 +118,74 @@ TEST(JudgeComplement, NumbersThatAreNotFiniteDecideNothing) {
         }
     }
     EXPECT_EQ(judge_complement(3, 4, 1, 1e-9, std::nan(""), 100), ComplementVerdict::open);
+}
+
+/// With five columns one found copy may hide beside a missing one, with six columns two.
+TEST(MissingGrowth, TellsWhatASpaceCannotHaveSeen) {
+    const std::vector<double> exact(4, 0);
+    EXPECT_EQ(missing_growth({1, 2, 3, 4}, exact, 5, 3), 0);
+    EXPECT_EQ(missing_growth({1, 2, 2, 4}, exact, 5, 5), 0);
+    EXPECT_GT(missing_growth({1, 2, 2, 4}, exact, 5, 6), 0);
+    EXPECT_EQ(missing_growth({1, 2, 2, 2}, exact, 5, 6), 0);
+    EXPECT_EQ(missing_growth({1, 2}, {0, 0}, 4, 6), 1);
+    // The least of 1/4, 1/3 and 1/4 * 1/3 ..., by the distances from 2 to 1 and 3.
+    EXPECT_NEAR(missing_growth({1, 2, 3}, {0, 0, 0}, 5, 5), std::pow(0.25 * 0.5, 0.25), 1e-15);
+    // Residuals shorten the distances.
+    EXPECT_NEAR(missing_growth({1, 2}, {0.25, 0.5}, 3, 5), std::pow(0.25 / 2, 0.25), 1e-15);
+    EXPECT_EQ(missing_growth({1, 2}, {0.5, 0.5}, 3, 5), 0);
+}
+
+/// Simple eigenvalues need no second search. Copies need one, or another column; all are found.
+TEST(LanczosSearch, SeesEveryCopyOrSearchesTheComplement) {
+    Context ctx = test::make_context();
+    std::mt19937_64 generator = test::make_generator();
+    std::uniform_real_distribution<double> bulk(0, 1);
+    for (int repeat = 0; repeat < 12; ++repeat) {
+        const int copies = repeat % 6 + 1;
+        const int k = 5 + static_cast<int>(generator() % 6);
+        const int block = 5 + static_cast<int>(generator() % 2);
+        const double distance = repeat < 6 ? 0 : std::pow(10, -2 - 10 * bulk(generator));
+        SCOPED_TRACE(std::to_string(copies) + " copies at a distance of " +
+                     std::to_string(distance) + ", k = " + std::to_string(k) + ", block " +
+                     std::to_string(block));
+        // k + 1 values above the bulk, of which `copies` are nearly equal.
+        std::vector<double> values;
+        const int at = static_cast<int>(generator() % static_cast<unsigned>(k + 1));
+        for (int j = 0; j < k + 1; ++j) {
+            const int distinct = j <= at ? j : std::max(at, j - copies + 1);
+            values.push_back(3 - 0.15 * distinct - distance * (j - distinct));
+        }
+        const std::vector<double> wanted(values.rbegin() + 1, values.rend());
+        while (values.size() < 800) {
+            values.push_back(bulk(generator));
+        }
+        std::shuffle(values.begin(), values.end(), generator);
+        SparseMatrix<double> a = test::diagonal<double>(ctx, values);
+        EigenOptions options;
+        options.k = k;
+        options.block = block;
+        options.which = Which::largest;
+        options.method = Method::lanczos;
+        options.seed = generator();
+        bool searched = false;
+        options.keep_going = [&](const IterationEvent& event) {
+            searched = searched || std::string(event.stage) == "verify";
+            return true;
+        };
+        const EigenResult<double> result = eigensolve(ctx, EigenProblem<double>{a}, options);
+        EXPECT_TRUE(result.converged) << result.message;
+        ASSERT_EQ(result.eigenvalues.size(), wanted.size());
+        std::vector<double> sorted = wanted;
+        std::sort(sorted.begin(), sorted.end());
+        for (std::size_t j = 0; j < wanted.size(); ++j) {
+            EXPECT_NEAR(result.eigenvalues[j], sorted[j], 4 * result.tolerance * 3) << j;
+        }
+        if (copies == 1) {
+            EXPECT_FALSE(searched);
+        } else if (copies >= block && at + copies <= k && distance == 0) {
+            EXPECT_TRUE(searched);
+        }
+    }
 }
 
 constexpr std::int64_t rows = 900;

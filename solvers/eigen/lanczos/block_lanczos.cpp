@@ -72,7 +72,9 @@ class BlockLanczos : public VerifiedSearch<T> {
     /// basis is full.
     void extend() override {
         if (basis_.next_width() == 0) {
+            const bool is_first = basis_.locked() == 0;
             basis_.start(block_);
+            start_columns_ = is_first ? basis_.next_width() : 0;
         }
         basis_.step();
         const int wanted = k_ - basis_.locked();
@@ -81,9 +83,54 @@ class BlockLanczos : public VerifiedSearch<T> {
         }
         form_pairs("search");
         const int lock = std::min(converged_prefix(), wanted);
-        if (lock == wanted || basis_.full()) {
+        if (lock == wanted && awaits_proof()) {
+            if (basis_.full()) {
+                basis_.restart(0, wanted);
+            }
+        } else if (lock == wanted || basis_.full()) {
             basis_.restart(lock, wanted - lock);
         }
+    }
+
+    /// Called when all wanted pairs have converged: proves, if possible, that the search itself has
+    /// seen every copy. True if the search should continue for this proof, which costs less than a
+    /// search of the complement.
+    bool awaits_proof() {
+        const int wanted = k_ - basis_.locked();
+        if (start_columns_ < least_free_columns || basis_.size() <= wanted) {
+            return false;
+        }
+        if (waits_from_ == 0) {
+            waits_from_ = basis_.steps();
+        }
+        std::vector<double> keys;
+        std::vector<double> residuals;
+        const auto add = [&](double value, double residual) {
+            keys.push_back(basis_.key(value));
+            residuals.push_back(residual);
+        };
+        for (const RitzPair& pair : basis_.locked_pairs()) {
+            add(pair.value, pair.residual);
+        }
+        for (int j = 0; j < wanted; ++j) {
+            add(basis_.ritz_value(j), basis_.ritz_residual(j));
+        }
+        const double last = *std::max_element(keys.begin(), keys.end());
+        const double next = basis_.key(basis_.ritz_value(wanted));
+        const double noise = this->settled(basis_.ritz_value(wanted));
+        const double rho = std::max(basis_.ritz_residual(wanted), noise);
+        const double growth =
+            next > last ? missing_growth(keys, residuals, next, start_columns_) : 0;
+        const auto verdict = [&](double residual) {
+            return growth > 0 && residual / growth < next - last
+                       ? judge_complement(last, next, residual / growth, this->threshold(), 0,
+                                          this->dimensions())
+                       : ComplementVerdict::open;
+        };
+        proven_ = verdict(rho) == ComplementVerdict::outside;
+        next_key_ = next;
+        return !proven_ && basis_.steps() < 2 * waits_from_ &&
+               verdict(2 * noise) == ComplementVerdict::outside;
     }
 
     void form_pairs(const char* stage) {
@@ -109,6 +156,8 @@ class BlockLanczos : public VerifiedSearch<T> {
     }
     void refine_pairs() override { basis_.refine(); }
     bool search_again() override {
+        start_columns_ = 0;
+        proven_ = false;
         basis_.drop_beyond(k_);
         basis_.search_again_above(this->threshold());
         return true;
@@ -121,6 +170,12 @@ class BlockLanczos : public VerifiedSearch<T> {
 
     void begin_complement() override {
         basis_.drop_beyond(k_);
+        if (std::exchange(proven_, false) &&
+            next_key_ > last_wanted_key(basis_, k_) + this->threshold()) {
+            verdict_ = ComplementVerdict::outside;
+            return;
+        }
+        start_columns_ = 0;
         basis_.start(verify_width());
     }
 
@@ -161,9 +216,15 @@ class BlockLanczos : public VerifiedSearch<T> {
         }
     }
 
+    void visit_numbers(const StateVisit<T>& visit) override {
+        visit.optional("start_columns", start_columns_);
+        visit.optional("waits_from", waits_from_);
+    }
     void save(SolverState<T>& state) override { basis_.save(state); }
     void restore(const SavedState<T>& state) override {
         basis_.restore(state);
+        // Fewer columns than there were prove less.
+        start_columns_ = std::clamp(start_columns_, 0, block_);
         if (this->is_verifying() && basis_.size() + basis_.next_width() == 0) {
             state.refuse("the state has no basis from which to resume the verification");
         }
@@ -181,6 +242,14 @@ class BlockLanczos : public VerifiedSearch<T> {
     int block_;
     int max_search_;
     LanczosBasis<T> basis_;
+    /// Random columns from which the present search space began, without other columns; 0 if it
+    /// began otherwise.
+    int start_columns_ = 0;
+    /// True if this space has proven that no copy is missing; next_key_: the key of its next Ritz
+    /// pair. waits_from_: the step in which all wanted pairs had converged.
+    bool proven_ = false;
+    double next_key_ = 0;
+    std::int64_t waits_from_ = 0;
     ComplementVerdict verdict_ = ComplementVerdict::open;
 };
 

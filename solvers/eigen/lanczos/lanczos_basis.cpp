@@ -130,6 +130,14 @@ void LanczosBasis<T>::step() {
     }
 }
 
+/// The number of leading columns of [Q V F] to which A F is orthogonal up to rounding, because A is
+/// Hermitian: A V = V H + F R E^T couples only the last columns of V, those of E, to F.
+template <class T>
+int LanczosBasis<T>::uncoupled() const {
+    const int coupled = under_way_.empty() ? last_width_ : under_way_.back().width;
+    return locked_ + size_ - coupled;
+}
+
 template <class T>
 void LanczosBasis<T>::go_ahead() {
     const int width = next_;
@@ -141,15 +149,16 @@ void LanczosBasis<T>::go_ahead() {
         copy(ctx_, next_block(), x);
     }
     const BlockView<T> v = basis_.columns(0, fixed_ + locked_ + size_ + width);
+    const int skipped = protection_ == nullptr && fixed_ == 0 ? uncoupled() : 0;
     if (protection_ == nullptr) {
         a_.apply(ctx_, x, y);
-        two_passes_->project(v, y);
+        two_passes_->project(v, y, skipped);
     } else if (begin_checked_product(x, y)) {
         finish_checked_product(x, y);
     } else {
         return;  // the previous step was made again
     }
-    two_passes_->begin_projected(v, y);
+    two_passes_->begin_projected(v, y, skipped);
     under_way_.push_back({size_, width, ++steps_});
     size_ += width;
     copy(ctx_, y, next_block());

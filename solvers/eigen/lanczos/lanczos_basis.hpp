@@ -117,6 +117,7 @@ class LanczosBasis final : public ProtectedSteps<T> {
 
     void make_step() override { step(); }
     bool may_take_two_passes() const;
+    int uncoupled() const;
     void go_ahead();
     /// A step that reads its results before it returns.
     void careful_step();

@@ -46,6 +46,19 @@ double last_wanted_key(const Basis& basis, int k) {
 ComplementVerdict judge_complement(double last, double theta, double rho, double threshold,
                                    double settled, std::int64_t dimensions);
 
+/// The fewest start columns that must remain for a missing copy beside the columns that the found
+/// copies take.
+constexpr int least_free_columns = 4;
+
+/// A lower bound, at most 1, of how much a missing eigenvector inside the wanted set has grown
+/// beside the next Ritz vector, in the Krylov space of `columns` random start columns that has
+/// found the wanted pairs. `keys` and `residuals`: those pairs; `next`: the key of the next Ritz
+/// pair, which must lie behind all of them. Combinations of the start columns avoid the nearest
+/// columns - least_free_columns pairs; polynomials have zeros at all others. 0 if the space cannot
+/// have seen the missing vector. docs/notes/solvers.md has the derivation.
+double missing_growth(const std::vector<double>& keys, const std::vector<double>& residuals,
+                      double next, int columns);
+
 /// Turns candidates for the k wanted pairs into a verified result. Three stages: Rayleigh-Ritz on
 /// all candidates with fresh products; a search for the pairs that are missing or above the
 /// tolerance, starting from the candidates; a search of the complement as in block_lanczos(). The
