@@ -20,6 +20,7 @@
 #include "apps/bench/session.hpp"
 #include "apps/number_option.hpp"
 #include "apps/report.hpp"
+#include "apps/row_distribution_options.hpp"
 #include "apps/subcommands.hpp"
 #include "apps/suggest.hpp"
 #include "blockvec/error.hpp"
@@ -272,6 +273,7 @@ void add_scaling(CLI::App& bench, Action& chosen) {
                "Points along an edge of the Laplacian's grid; 0: 400 on a GPU, 48 on the host");
     add_number(*command, "--length", options->length,
                "Spins of the chain; 0: 28 on a GPU, 14 on the host");
+    add_row_distribution(*command, options->rows);
     add_device_and_budget(*command, *options);
     add_repeat(*command, *options);
     add_markdown(*command, *options);

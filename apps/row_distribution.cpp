@@ -40,10 +40,9 @@ void resolve_distribution(RowDistribution& rows) {
 }
 
 void fit_to(const Execution& execution, ReorderingOptions& options) {
-    constexpr double card_of_each_gpu = 5e10;
     // `mixed` is the same on all ranks, so that all ranks have the same rate.
     if (execution.device.place == Place::device && !execution.mixed) {
-        options.halo_bytes_per_second = card_of_each_gpu;
+        options.halo_bytes_per_second = halo_rate_of_gpus;
     }
 }
 

@@ -249,6 +249,7 @@ std::string to_json(const Measured& measured, const ScalingOptions& options, con
                            {"rows", p.rows},
                            {"nonzeros", p.nonzeros},
                            {"n", scaling_width},
+                           {"distribution", json_distribution(p.distribution)},
                            {"halo_rows", p.load.halo_rows},
                            {"boundary_part", p.load.boundary},
                            {"setup_seconds", p.setup_seconds},
@@ -379,7 +380,8 @@ Measured measure_all(const Comm& comm, const Device& device, const ScalingOption
             }
             try {
                 run_on_part(comm, part, [&] {
-                    measured.points.push_back(measure_point(*ctx, family, matrix, options.repeat));
+                    measured.points.push_back(
+                        measure_point(*ctx, family, matrix, options.repeat, options.rows.options));
                 });
             } catch (const Error& error) {
                 if (!error.collective() || error.kind() != ErrorKind::memory) {
@@ -403,7 +405,10 @@ bool run_scaling(const Comm& comm, const ScalingOptions& given) {
         }
     });
     ScalingOptions options = given;
-    const Device device = choose_execution(comm, options.device).device;
+    comm.agree([&] { resolve_distribution(options.rows); });
+    const Execution execution = choose_execution(comm, options.device);
+    fit_to(execution, options.rows.options);
+    const Device device = execution.device;
     const bool cuda = device.place == Place::device;
     options.nx = options.nx > 0 ? options.nx : cuda ? 400 : 48;
     options.length = options.length > 0 ? options.length : cuda ? 28 : 14;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "apps/bench/options.hpp"
+#include "apps/row_distribution.hpp"
 #include "blockvec/comm.hpp"
 
 namespace quiver::apps::bench {
@@ -13,6 +14,8 @@ struct ScalingOptions : CommonOptions {
     /// for the device.
     int nx = 0;
     int length = 0;
+    /// The distribution of the rows of every matrix.
+    RowDistribution rows{"rows", "none", "auto", {}};
 };
 
 /// Runs every case on the first 1, 2, 4, ... ranks and on all ranks, while the others wait. Prints

@@ -128,14 +128,17 @@ class Shift {
 }  // namespace
 
 ScalingPoint measure_point(Context& ctx, const std::string& family, const std::string& matrix,
-                           int repeat) {
+                           int repeat, const ReorderingOptions& distribution) {
     const Comm& comm = ctx.comm();
     ScalingPoint point;
     point.family = family;
     point.matrix = matrix;
     Stopwatch watch;
     const Problem problem = inspect_problem(comm, matrix);
-    SparseMatrix<double> a(ctx, load_problem<double>(comm, problem, ctx.threads()),
+    CsrRows<double> rows_of_rank = load_problem<double>(comm, problem, ctx.threads());
+    const Reordering numbering = plan_reordering(comm, rows_of_rank, distribution);
+    point.distribution = numbering.facts();
+    SparseMatrix<double> a(ctx, numbering.permute(comm, std::move(rows_of_rank)),
                            {.width = scaling_width});
     ctx.synchronize();
     point.setup_seconds = comm.max(watch.lap());
@@ -146,13 +149,18 @@ ScalingPoint measure_point(Context& ctx, const std::string& family, const std::s
                   comm.max(rows == 0 ? 0 : static_cast<double>(a.boundary_rows()) / rows),
                   comm.max(static_cast<double>(a.halo_size()))};
     {
+        BlockVector<double> user;
         BlockVector<double> x;
         BlockVector<double> y;
         comm.agree([&] {
+            user = BlockVector<double>(ctx, numbering.user_map(), scaling_width);
             x = BlockVector<double>(ctx, a.row_map(), scaling_width);
             y = BlockVector<double>(ctx, a.row_map(), scaling_width);
         });
-        fill_random(ctx, 1, x);
+        // The same X on every number of ranks, in any numbering.
+        fill_random(ctx, 1, user);
+        numbering.to_solver(ctx, std::as_const(user).view(), x.view());
+        user = {};
         point.product_seconds = seconds_of(
             ctx, repeat, 0, false, [&] { a.apply(ctx, std::as_const(x).view(), y.view()); });
         point.norms.resize(scaling_width);

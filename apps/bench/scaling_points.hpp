@@ -8,6 +8,7 @@
 
 #include "apps/bench/scaling_model.hpp"
 #include "blockvec/context.hpp"
+#include "kernels/sparse/reordering.hpp"
 
 namespace quiver::apps::bench {
 
@@ -29,6 +30,8 @@ struct ScalingPoint {
     /// ranks must agree.
     std::vector<double> norms;
     double setup_seconds = 0;
+    /// The partition and order, and the halos that plan_reordering() counted.
+    ReorderingFacts distribution;
 };
 
 /// Seconds of a reduction of scaling_sum^2 doubles in the Context's place.
@@ -42,9 +45,10 @@ struct SumPoint {
     double in_step = 0;
 };
 
-/// Measures products and solver steps with a matrix. Collective over the Context's ranks.
+/// Measures products and solver steps with a matrix whose rows are distributed by `distribution`.
+/// Collective over the Context's ranks.
 ScalingPoint measure_point(Context& ctx, const std::string& family, const std::string& matrix,
-                           int repeat);
+                           int repeat, const ReorderingOptions& distribution);
 /// Measures reductions in every available way; the first is the library's choice.
 std::vector<SumPoint> measure_sums(Context& ctx, int repeat);
 /// Seconds of an exchange by the bytes that a rank receives: the additional time of products with

@@ -17,6 +17,7 @@
 #include "kernels/operator.hpp"
 #include "kernels/sparse/assemble.hpp"
 #include "kernels/sparse/gathered_rows.hpp"
+#include "kernels/sparse/reordering.hpp"
 #include "kernels/sparse/sparse_matrix.hpp"
 #include "solvers/precond/preconditioner.hpp"
 
@@ -59,6 +60,9 @@ struct AnyOperator {
     std::shared_ptr<void> operation;  // Operator<T>; the same object as `matrix` if that is set
     std::shared_ptr<SharedContext> home;
     std::shared_ptr<void> keep_alive;  // an operator to which this one refers
+    /// The numbering of the rows of a partitioned matrix and of what is made from it; null: the
+    /// caller's (c/shared/renumbered.hpp).
+    std::shared_ptr<const Reordering> numbering;
 
     template <class T>
     Operator<T>& get() const {
@@ -103,11 +107,33 @@ T scalar_of(std::complex<double> value) {
     }
 }
 
+/// The partition of a matrix over the ranks: a new one, or that of `like`.
+struct MatrixPartition {
+    RowPartition rows = RowPartition::rows;
+    const AnyOperator* like = nullptr;
+};
+
+/// The numbering of the rows for a partition; null if no row moves. Collective.
+template <class T>
+std::shared_ptr<const Reordering> plan_numbering(Context& ctx, const MatrixPartition& partition,
+                                                 const CsrRows<T>& rows) {
+    const Comm& comm = ctx.comm();
+    ReorderingOptions options;
+    options.partition = partition.rows;
+    if (comm.max(std::int64_t{ctx.place() == Place::device ? 0 : 1}) == 0) {
+        options.halo_bytes_per_second = halo_rate_of_gpus;
+    }
+    auto plan = std::make_shared<const Reordering>(plan_reordering(comm, rows, options));
+    return plan->moves_rows() ? plan : nullptr;
+}
+
 /// A sparse matrix from this rank's rows. `columns`: the rows of X on this rank; none, on all
-/// ranks, for a square matrix. The caller holds the Context's mutex.
+/// ranks, for a square matrix. A partitioned matrix is square and in host memory. The caller holds
+/// the Context's mutex.
 template <class T, class Index>
 AnyOperator matrix_from_csr(const std::shared_ptr<SharedContext>& home, CsrArrays<T, Index> csr,
-                            std::optional<std::int64_t> columns = std::nullopt) {
+                            std::optional<std::int64_t> columns = std::nullopt,
+                            const MatrixPartition& partition = {}) {
     Context& ctx = home->context;
     const RowMap map =
         RowMap::by_local_rows(ctx.comm(), static_cast<std::int64_t>(csr.row_start.size()) - 1);
@@ -118,6 +144,22 @@ AnyOperator matrix_from_csr(const std::shared_ptr<SharedContext>& home, CsrArray
     // The solvers take complex matrices that are declared Hermitian only.
     const Symmetry symmetry =
         is_complex_v<T> && is_square ? Symmetry::hermitian : Symmetry::general;
+    if (partition.rows != RowPartition::rows || partition.like != nullptr) {
+        CsrRows<T> rows =
+            rows_from_csr<T, Index>(ctx.comm(), map, symmetry, csr.row_start, csr.column, csr.value,
+                                    ctx.threads(), csr.column_map);
+        const std::shared_ptr<const Reordering> numbering =
+            partition.like != nullptr ? partition.like->numbering
+                                      : plan_numbering(ctx, partition, rows);
+        if (numbering) {
+            auto moved = std::make_shared<SparseMatrix<T>>(
+                ctx, numbering->permute(ctx.comm(), std::move(rows)));
+            ctx.synchronize();
+            AnyOperator any = AnyOperator::wrap_matrix<T>(home, std::move(moved));
+            any.numbering = numbering;
+            return any;
+        }
+    }
     auto matrix =
         std::make_shared<SparseMatrix<T>>(SparseMatrix<T>::from_csr(ctx, map, symmetry, csr));
     ctx.synchronize();
@@ -131,7 +173,9 @@ AnyOperator adjoint_of(const AnyOperator& a) {
     Context& ctx = a.home->context;
     auto matrix = std::make_shared<SparseMatrix<T>>(ctx, adjoint_rows(ctx, *a.sparse<T>()));
     ctx.synchronize();
-    return AnyOperator::wrap_matrix<T>(a.home, std::move(matrix));
+    AnyOperator any = AnyOperator::wrap_matrix<T>(a.home, std::move(matrix));
+    any.numbering = a.numbering;
+    return any;
 }
 
 /// A preconditioner of a sparse matrix by its name; with a shift, the inverse of A - shift B. The
@@ -153,6 +197,7 @@ AnyOperator named_preconditioner(const AnyOperator& a, const std::string& name,
     ctx.synchronize();
     AnyOperator any = AnyOperator::wrap<T>(a.home, std::move(made));
     any.keep_alive = a.operation;
+    any.numbering = a.numbering;
     return any;
 }
 

@@ -17,6 +17,7 @@
 #include "blockvec/block_vector.hpp"
 #include "blockvec/small_matrix.hpp"
 #include "c/shared/any_operator.hpp"
+#include "c/shared/renumbered.hpp"
 #include "kernels/column_ops.hpp"
 #include "kernels/random.hpp"
 #include "kernels/tsmttsm.hpp"
@@ -96,7 +97,8 @@ struct EigenRequest {
 };
 
 /// Tests A and B for symmetry if `check_hermitian`, adds checksums if `abft` requests them, and
-/// solves. Returns the result and the number of silent faults found.
+/// solves. Returns the result and the number of silent faults found. All blocks have the caller's
+/// numbering; if A has another one, the eigenvectors are in host memory.
 template <class T>
 std::pair<EigenResult<T>, std::int64_t> solve(Context& ctx, const EigenRequest& request,
                                               BlockView<const T> start,
@@ -119,14 +121,29 @@ std::pair<EigenResult<T>, std::int64_t> solve(Context& ctx, const EigenRequest& 
         guarded.emplace(ctx, *sparse, protection);
     }
     EigenProblem<T> problem{guarded ? static_cast<Operator<T>&>(*guarded) : operators.a->get<T>()};
-    const auto pointer = [](const AnyOperator* op) { return op ? &op->get<T>() : nullptr; };
+    const AnyOperator& a = *operators.a;
+    const auto renumbered = [&](const AnyOperator* op, const char* name) {
+        return op == nullptr ? AnyOperator() : in_numbering_of<T>(a, *op, name);
+    };
+    const auto pointer = [](const AnyOperator& op) {
+        return op.operation ? &op.get<T>() : nullptr;
+    };
+    const AnyOperator b = renumbered(operators.b, "M");
+    const AnyOperator preconditioner = renumbered(operators.preconditioner, "preconditioner");
+    const AnyOperator inverse = renumbered(operators.inverse, "the inverse");
+    const Reordering* const numbering = a.numbering.get();
+    const RenumberedBlock<T> first(ctx, numbering, start);
+    const RenumberedBlock<T> known(ctx, numbering, constraints);
     problem.protection = guarded ? &*guarded : nullptr;
-    problem.b = pointer(operators.b);
-    problem.preconditioner = pointer(operators.preconditioner);
-    problem.inverse = pointer(operators.inverse);
-    problem.start = start;
-    problem.constraints = constraints;
+    problem.b = pointer(b);
+    problem.preconditioner = pointer(preconditioner);
+    problem.inverse = pointer(inverse);
+    problem.start = first.view();
+    problem.constraints = known.view();
     EigenResult<T> result = eigensolve(ctx, problem, request.options);
+    if (numbering != nullptr) {
+        result.vectors = numbering->to_user<T>(ctx, std::as_const(result.vectors).view());
+    }
     const std::int64_t faults = guarded ? guarded->counts().summed(ctx.comm()).faults : 0;
     return {std::move(result), faults};
 }

@@ -184,6 +184,24 @@ template <class Vector, class Indices>
 #endif
 }
 
+/// sum += factor i v for complex numbers in pairs of lanes.
+template <class R, int lanes>
+[[gnu::always_inline]] inline void add_times_i(
+    typename VectorOf<R, lanes>::type& sum, R factor,
+    const typename VectorOf<R, lanes>::type& v) noexcept {
+    using Whole = std::conditional_t<sizeof(R) == 4, std::int32_t, std::int64_t>;
+    typename VectorOf<Whole, lanes>::type swapped;
+    typename VectorOf<R, lanes>::type signed_factor;
+#pragma GCC unroll 16
+    for (int l = 0; l < lanes; ++l) {
+        swapped[l] = static_cast<Whole>(l ^ 1);
+        signed_factor[l] = l % 2 == 0 ? -factor : factor;
+    }
+    typename VectorOf<R, lanes>::type other;
+    shuffle(v, swapped, other);
+    sum += signed_factor * other;
+}
+
 /// `width` numbers (a power of two) in vector registers of at most `bytes` bytes.
 template <class R, int width, int bytes>
 struct Pack {

@@ -7,30 +7,14 @@
 #include <vector>
 
 #include "blockvec/scalar_list.hpp"
+#include "kernels/host/gathered_row.hpp"
 #include "kernels/host/simd.hpp"
+#include "kernels/host/spmmv_sums.hpp"
 #include "kernels/leaf_args.hpp"
 #include "kernels/sparse/product_sums.hpp"
 
 namespace quiver::host {
 namespace {
-
-/// sum += factor i v for complex numbers in pairs of lanes.
-template <class R, int lanes>
-[[gnu::always_inline]] inline void add_times_i(
-    typename VectorOf<R, lanes>::type& sum, R factor,
-    const typename VectorOf<R, lanes>::type& v) noexcept {
-    using Whole = std::conditional_t<sizeof(R) == 4, std::int32_t, std::int64_t>;
-    typename VectorOf<Whole, lanes>::type swapped;
-    typename VectorOf<R, lanes>::type signed_factor;
-#pragma GCC unroll 16
-    for (int l = 0; l < lanes; ++l) {
-        swapped[l] = static_cast<Whole>(l ^ 1);
-        signed_factor[l] = l % 2 == 0 ? -factor : factor;
-    }
-    typename VectorOf<R, lanes>::type other;
-    shuffle(v, swapped, other);
-    sum += signed_factor * other;
-}
 
 template <class T>
 struct Spmmv {
@@ -368,7 +352,7 @@ struct Spmmv {
         if (fused) {
             finish_row(i, 0, 1, &sum, dots);
         } else {
-            args.y[i * args.ldy] = args.alpha * sum;
+            args.y[i * args.ldy] = multiply(args.alpha, sum);
         }
     }
 
@@ -408,6 +392,35 @@ struct Spmmv {
             store_single<checked>(slot, sum, dots);
         }
     }
+
+#if defined(__x86_64__)
+    /// Width 1, compressed rows with 32-bit columns, X contiguous and without halo.
+    template <bool checked>
+    [[QUIVER_AVX512, gnu::noinline]] void gathered_rows(std::int64_t first, std::int64_t last,
+                                                        T* dots) const noexcept {
+        const std::int64_t* const start = args.start;
+        const std::int32_t* const column = args.column32;
+        const T* const value = args.value;
+        const T* const x = args.x;
+        const auto most = static_cast<std::uint32_t>(columns);
+        const bool is_listed = !args.list.empty();
+        T* const y = fused || is_listed ? nullptr : args.y;
+        const std::int64_t ldy = args.ldy;
+        const T alpha = args.alpha;
+        std::int64_t entry = checked ? offset(first) : start[first];
+        for (std::int64_t slot = first; slot < last; ++slot) {
+            const std::int64_t end = checked ? offset(slot + 1) : start[slot + 1];
+            const T sum = gathered_row<checked>(column + entry, value + entry,
+                                                std::max<std::int64_t>(end - entry, 0), x, most);
+            entry = end;
+            if (y != nullptr) {
+                y[slot * ldy] = multiply(alpha, sum);
+            } else {
+                store_single<checked>(slot, sum, dots);
+            }
+        }
+    }
+#endif
 
     /// Width 1, real, chunks that consist of whole vectors: one lane per row.
     template <class Isa, bool local, bool checked, class Index>
@@ -686,6 +699,16 @@ struct Spmmv {
     template <class Isa>
     [[gnu::always_inline]] inline void any_width(std::int64_t first, std::int64_t last,
                                                  T* dots) const noexcept {
+#if defined(__x86_64__)
+        if constexpr (std::is_same_v<Isa, Avx512>) {
+            if (args.width == 1 && args.chunk == 1 && args.halo == nullptr && args.ldx == 1 &&
+                args.column32 != nullptr) {
+                args.columns > 0 ? gathered_rows<true>(first, last, dots)
+                                 : gathered_rows<false>(first, last, dots);
+                return;
+            }
+        }
+#endif
         if constexpr (!is_complex_v<T>) {
             if (args.width == 1 &&
                 (args.column64 != nullptr ? single_column<Isa>(args.column64, first, last, dots)
@@ -707,36 +730,6 @@ struct Spmmv {
         }
     }
 };
-
-/// Adds the sums of the parts of the rows, with their rounding errors, to the caller's sums. Before
-/// the first rows of a product it sets the caller's sums to zero.
-template <class T>
-void add_sums(const SpmmvArgs<T>& args, const std::vector<double>& parts) {
-    const std::size_t line = reals_v<T> * static_cast<std::size_t>(args.width);
-    const std::size_t block = std::size_t{2} * SpmmvSums::kinds * line;
-    double* const blocks[] = {args.sums->x, args.sums->old, args.sums->y};
-    for (double* const sums : blocks) {
-        if (sums != nullptr && !args.sums->stored) {
-            std::fill_n(sums, block, 0.0);
-        }
-    }
-    args.sums->stored = true;
-    for (std::size_t at = 0; at < parts.size(); ++at) {
-        double* const sums = blocks[at / block % 3];
-        if (sums == nullptr) {
-            continue;
-        }
-        double* const to = sums + at % block;
-        if (at / line % 2 == 1) {
-            *to += parts[at];
-            continue;
-        }
-        const double sum = *to + parts[at];
-        const double part = sum - *to;
-        to[line] += (*to - (sum - part)) + (parts[at] - part);
-        *to = sum;
-    }
-}
 
 }  // namespace
 

@@ -54,6 +54,9 @@ struct HaloCounts {
     }
 };
 
+/// ReorderingOptions::halo_bytes_per_second for GPUs that have a network card of their own.
+inline constexpr double halo_rate_of_gpus = 5e10;
+
 struct ReorderingOptions {
     RowPartition partition = RowPartition::automatic;
     RowOrder order = RowOrder::natural;

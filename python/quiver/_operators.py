@@ -73,9 +73,19 @@ class SparseMatrix:
         A communicator of mpi4py. A then has the rows of this rank and all columns. X has the
         distribution of the rows if the matrix is square; otherwise its rows are shared evenly, and
         the first ranks have one more if the number of ranks does not divide them.
+    partition : {'rows', 'graph', 'auto'} or SparseMatrix
+        The rows that each rank stores and multiplies, of a square matrix with `comm`. 'rows': its
+        own. 'graph': a part of the graph of the matrix (SCOTCH), so that ranks exchange fewer rows
+        in a product. 'auto': the graph where it pays. A SparseMatrix: its partition, which two
+        matrices of one problem must share. X, Y and results keep the caller's distribution: a
+        solve moves its blocks once, but `A @ X` in each call.
 
     Attributes
     ----------
+    partition : str
+        'graph' if rows have moved, else 'rows'.
+    halo : int
+        The rows of X that this rank receives from others in a product.
     H : SparseMatrix
         The conjugate transpose. Its first use exchanges the entries between the ranks and stores
         them once more; products with it then cost what products with A cost.
@@ -83,7 +93,7 @@ class SparseMatrix:
     Notes
     -----
     A copy of the matrix is stored in the place where it is used; later changes of A have no effect.
-    `replace_values` stores other values for the same rows and columns.
+    `replace_values` stores other values for the same rows and columns, unless rows have moved.
     Threads may share the matrix: calls that use it run one after the other.
 
     Examples
@@ -98,7 +108,7 @@ class SparseMatrix:
     """
 
     def __init__(self, A: Any, dtype: Any = None, *, device: Any = None, stream: Any = None,
-                 comm: Any = None) -> None:
+                 comm: Any = None, partition: str | SparseMatrix = "rows") -> None:
         source = sparse_source(A)
         if source is None:
             raise TypeError("SparseMatrix: a sparse matrix of scipy, cupyx or torch is expected")
@@ -112,7 +122,7 @@ class SparseMatrix:
         self._columns = self._rows
         if self._rows[1] != self.shape[1]:
             self._columns = (_even_share(self.shape[1], comm), self.shape[1])
-        self._operator = _make_sparse(A, self._space, char, self._columns[0])
+        self._operator = _make_sparse(A, self._space, char, self._columns[0], partition)
         self._adjoint: SparseMatrix | None = None
 
     @property
@@ -128,6 +138,14 @@ class SparseMatrix:
             made._adjoint = None
             self._adjoint = made
         return self._adjoint
+
+    @property
+    def partition(self) -> str:
+        return str(self._operator.partition)
+
+    @property
+    def halo(self) -> int:
+        return int(self._operator.halo)
 
     def replace_values(self, values: Any) -> None:
         """Replaces the values of the entries; rows, columns and storage stay.
@@ -202,7 +220,8 @@ def _sparse_dtype(a: Any) -> np.dtype:
     return dtype_of(a) if library_name(a) == "torch" else np.dtype(a.dtype)
 
 
-def _make_sparse(a: Any, space: Space, char: str, columns: int | None = None) -> Any:
+def _make_sparse(a: Any, space: Space, char: str, columns: int | None = None,
+                 partition: str | SparseMatrix = "rows") -> Any:
     """The operator of a sparse matrix. columns: the rows of X on this rank; None: those of Y. Arrays
     on the device of the space are not copied to the host here."""
     source = sparse_source(a)
@@ -211,13 +230,20 @@ def _make_sparse(a: Any, space: Space, char: str, columns: int | None = None) ->
     here = source != "scipy" and space.device >= 0 and space.comm is None and \
         _device_of(a.data if source == "cupyx" else a) == space.device and \
         space.library == ("cupy" if source == "cupyx" else "torch")
+    parts: tuple[str, Any] = ("rows", None)
+    if isinstance(partition, SparseMatrix):
+        parts = ("rows", partition._operator)
+    elif space.comm is not None:
+        parts = (partition, None)
+    elif partition not in ("auto", "rows"):
+        raise ValueError(f"partition={partition!r} needs comm")
     arrays = csr_arrays(a, space, here)
     narrow = all(str(part.dtype).endswith("int32") for part in arrays[:2])
     if not here:
         index = np.int32 if narrow else np.int64
         return _core.make_matrix(space.context, char, np.ascontiguousarray(arrays[0], dtype=index),
                                  np.ascontiguousarray(arrays[1], dtype=index),
-                                 np.ascontiguousarray(arrays[2], dtype=char), columns)
+                                 np.ascontiguousarray(arrays[2], dtype=char), columns, *parts)
     with space.entered():
         arrays = [space.contiguous(space.array(part, wanted, "the matrix"))
                   for part, wanted in zip(arrays, ("i", "i", char) if narrow else ("q", "q", char))]

@@ -14,6 +14,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "c/shared/eigen_request.hpp"
+#include "c/shared/renumbered.hpp"
 #include "kernels/column_ops.hpp"
 #include "python/src/arrays.hpp"
 #include "python/src/bindings.hpp"
@@ -249,7 +250,15 @@ ModesOutcome modes_of(const std::shared_ptr<SharedContext>& shared, const ModesO
     ModesOutcome out = run(*shared, [&](Context& ctx) {
         doors::require_hermitian(ctx, k.get<T>(), "K");
         doors::require_hermitian(ctx, m.get<T>(), "M");
-        ModesResult<T> result = modes<T>(ctx, *k.sparse<T>(), *m.sparse<T>(), options, given);
+        doors::require_same_numbering(k, m, "M");
+        const Reordering* const numbering = k.numbering.get();
+        const doors::RenumberedBlock<T> moved(ctx, numbering, given);
+        ModesResult<T> result =
+            modes<T>(ctx, *k.sparse<T>(), *m.sparse<T>(), options, moved.view());
+        if (numbering != nullptr) {
+            result.eigen.vectors =
+                numbering->to_user<T>(ctx, std::as_const(result.eigen.vectors).view());
+        }
         ModesOutcome found;
         static_cast<EigenOutcome&>(found) = take(std::move(result.eigen), 0);
         found.facts = std::move(result);

@@ -11,6 +11,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "c/shared/renumbered.hpp"
+#include "kernels/column_ops.hpp"
 #include "python/src/arrays.hpp"
 #include "python/src/bindings.hpp"
 #include "python/src/operators.hpp"
@@ -92,17 +94,29 @@ LinearOutcome solve(SharedContext& shared, const LinearRequest& request, const A
             const doors::ScopedSink scope(shared, sink);
             InterruptibleOperator<T> op(a.get<T>());
             const std::vector<T> shift(1, T(static_cast<real_t<T>>(request.shift)));
-            LinearProblem<T> problem{op, right};
+            const Reordering* const numbering = a.numbering.get();
+            const doors::RenumberedBlock<T> moved_right(ctx, numbering, right);
+            const doors::RenumberedBlock<T> guess(ctx, request.x_is_guess ? numbering : nullptr,
+                                                  left);
+            LinearProblem<T> problem{op, moved_right.view()};
             if (request.shift != 0) {
                 problem.shift = shift;
             }
-            problem.preconditioner = preconditioner ? &preconditioner->get<T>() : nullptr;
+            const AnyOperator inverse =
+                preconditioner ? doors::in_numbering_of<T>(a, *preconditioner, "M") : AnyOperator();
+            problem.preconditioner = preconditioner ? &inverse.get<T>() : nullptr;
             LinearOptions options;
             options.column_tol = request.tol;
             options.max_iterations = request.max_iterations;
             options.x_is_guess = request.x_is_guess;
             options.restart = request.restart;
-            return take(linear_solve(ctx, method_of(request.method), problem, left, options));
+            return doors::compute_renumbered(ctx, numbering, left, [&](BlockView<T> solution) {
+                if (numbering != nullptr && request.x_is_guess) {
+                    copy(ctx, guess.view(), solution);
+                }
+                return take(
+                    linear_solve(ctx, method_of(request.method), problem, solution, options));
+            });
         });
     });
 }

@@ -8,6 +8,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 
+#include "c/shared/renumbered.hpp"
 #include "kernels/dense_operator.hpp"
 #include "python/src/arrays.hpp"
 
@@ -74,11 +75,23 @@ class PythonOperator final : public Base {
     nb::object function_;
 };
 
+RowPartition partition_of(const std::string& name) {
+    for (const RowPartition partition :
+         {RowPartition::automatic, RowPartition::rows, RowPartition::graph}) {
+        if (name == to_string(partition)) {
+            return partition;
+        }
+    }
+    throw InputError("partition='" + name + "' is not one of auto, rows, graph");
+}
+
 /// A sparse matrix from this rank's rows, with global columns. columns: the rows of X on this rank;
-/// none for a square matrix.
+/// none for a square matrix. like: a matrix whose partition this one gets.
 AnyOperator make_matrix(std::shared_ptr<SharedContext> shared, const std::string& dtype,
                         const InputArray& row_start, const InputArray& column,
-                        const InputArray& value, std::optional<std::int64_t> columns) {
+                        const InputArray& value, std::optional<std::int64_t> columns,
+                        const std::string& partition, const AnyOperator* like) {
+    const doors::MatrixPartition rows{partition_of(partition), like};
     return visit_dtype(dtype_of(dtype), [&]<class T>() {
         const auto make = [&]<class Index>(Index /*width*/) {
             return run(*shared, [&](Context&) {
@@ -86,7 +99,7 @@ AnyOperator make_matrix(std::shared_ptr<SharedContext> shared, const std::string
                     shared,
                     {span_of<Index>(row_start), span_of<Index>(column), span_of<T>(value),
                      place_of(value)},
-                    columns);
+                    columns, rows);
             });
         };
         return row_start.dtype() == dlpack_type<std::int64_t>() ? make(std::int64_t{})
@@ -96,6 +109,11 @@ AnyOperator make_matrix(std::shared_ptr<SharedContext> shared, const std::string
 
 /// Replaces the values of a sparse matrix, in the order of the arrays of make_matrix.
 void replace_values(const AnyOperator& a, const InputArray& value) {
+    if (a.numbering) {
+        throw InputError(
+            "replace_values: the entries of a partitioned matrix are on other ranks; make a matrix "
+            "with the partition of this one");
+    }
     visit_dtype(a.dtype, [&]<class T>() {
         run(*a.home, [&](Context& ctx) {
             a.sparse<T>()->replace_values(ctx, span_of<T>(value), place_of(value));
@@ -125,10 +143,22 @@ AnyOperator make_function(std::shared_ptr<SharedContext> shared, const std::stri
 /// A preconditioner of a sparse matrix by its name; with a shift, the inverse of A - shift B.
 AnyOperator make_named_preconditioner(const AnyOperator& a, const std::string& name,
                                       std::optional<double> shift, const AnyOperator* b) {
+    if (b != nullptr) {
+        doors::require_same_numbering(a, *b, "M");
+    }
     return run(*a.home, [&](Context&) {
         return visit_dtype(
             a.dtype, [&]<class T>() { return doors::named_preconditioner<T>(a, name, shift, b); });
     });
+}
+
+std::string partition_name(const AnyOperator& a) {
+    return to_string(a.numbering ? a.numbering->facts().partition : RowPartition::rows);
+}
+
+/// The rows of X that this rank receives in a product with a sparse matrix.
+std::int64_t halo_of(const AnyOperator& a) {
+    return visit_dtype(a.dtype, [&]<class T>() { return a.sparse<T>()->halo_size(); });
 }
 
 /// Y = A X.
@@ -136,7 +166,7 @@ void apply(SharedContext& shared, const AnyOperator& a, const InputArray& x, con
     visit_dtype(a.dtype, [&]<class T>() {
         const BlockView<const T> from = block_of<T>(x);
         const BlockView<T> to = block_of<T>(y);
-        run(shared, [&](Context& ctx) { a.get<T>().apply(ctx, from, to); });
+        run(shared, [&](Context& ctx) { doors::apply_to_callers_rows(ctx, a, from, to); });
     });
 }
 
@@ -145,9 +175,12 @@ void apply(SharedContext& shared, const AnyOperator& a, const InputArray& x, con
 void bind_operators(nb::module_& module) {
     nb::class_<AnyOperator>(module, "Operator")
         .def_ro("rows", &AnyOperator::rows)
-        .def_prop_ro("is_sparse", [](const AnyOperator& a) { return a.matrix != nullptr; });
+        .def_prop_ro("is_sparse", [](const AnyOperator& a) { return a.matrix != nullptr; })
+        .def_prop_ro("partition", &partition_name)
+        .def_prop_ro("halo", &halo_of);
     module.def("make_matrix", &make_matrix, "context"_a, "dtype"_a, "indptr"_a, "indices"_a,
-               "data"_a, "columns"_a.none() = nb::none());
+               "data"_a, "columns"_a.none() = nb::none(), "partition"_a = "rows",
+               "like"_a.none() = nb::none());
     module.def("replace_values", &replace_values, "a"_a, "values"_a);
     module.def("make_adjoint", &make_adjoint, "a"_a);
     module.def("make_function", &make_function, "context"_a, "dtype"_a, "rows"_a, "function"_a,

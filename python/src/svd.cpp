@@ -147,6 +147,11 @@ SvdsOutcome svds_of(Context& ctx, const AnyOperator& a, const AnyOperator& adjoi
     out.products = found.products;
     out.message = std::move(found.message);
     out.dtype = dtype_v<T>;
+    if (a.numbering) {
+        for (BlockVector<T>* const block : {&found.left, &found.right}) {
+            *block = a.numbering->to_user<T>(ctx, std::as_const(*block).view());
+        }
+    }
     out.left = std::make_shared<BlockVector<T>>(std::move(found.left));
     out.right = std::make_shared<BlockVector<T>>(std::move(found.right));
     return out;

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "kernels/sparse/reordering.hpp"
 #include "tests/apps/plot_script.hpp"
 #include "tests/apps/run_command.hpp"
 #include "tests/support/sanitizers.hpp"
@@ -98,6 +99,34 @@ TEST(BenchCommand, TimesEveryNumberOfRanksInOneRun) {
         EXPECT_EQ(sum["way"], "mpi");
         EXPECT_GT(sum["alone_seconds"], 0);
     }
+}
+
+TEST(BenchCommand, ScalesWithPartitions) {
+    if (std::string(scotch_version()).empty()) {
+        GTEST_SKIP() << "this build has no SCOTCH";
+    }
+    const Folder folder;
+    const std::string json = folder.path("out.json");
+    const Outcome outcome = run_command(
+        "bench scaling --nx 12 --length 12 --device host --repeat 3 --budget 1e5 --partition graph "
+        "--json " +
+            json,
+        3);
+    // The status compares the products with those on one rank, where rows keep their order.
+    ASSERT_EQ(outcome.status, 0) << outcome.out << outcome.err;
+    const auto saved = nlohmann::json::parse(read_file(json));
+    int partitioned = 0;
+    for (const auto& result : saved["results"]) {
+        const auto& rows = result["distribution"];
+        if (result["ranks"] == 1) {
+            EXPECT_EQ(rows["partition"], "rows");
+        } else {
+            EXPECT_EQ(rows["partition"], "graph");
+            EXPECT_EQ(result["halo_rows"], rows["halo"]["largest"]) << result;
+            partitioned += rows["halo"]["largest"] < rows["halo_before"]["largest"] ? 1 : 0;
+        }
+    }
+    EXPECT_GT(partitioned, 0);
 }
 
 TEST(BenchCommand, MultipliesMatricesByName) {
