@@ -8,8 +8,8 @@
 
 namespace quiver {
 
-/// What to request instead of infinite eigenvalues. `low` and `high`: this end may have finite
-/// ones.
+/// The part of a message that says what to request instead of infinite eigenvalues. `low` and
+/// `high`: the lower or the upper end may be finite.
 inline std::string finite_request(const EigenOptions& options, Which which, bool low, bool high) {
     if (options.window) {
         return "request a narrower window";
