@@ -15,12 +15,12 @@
 namespace quiver {
 namespace {
 
-/// The errors of the eigenvalues of a pencil, in units of rounding times n, relative to the largest
-/// one.
+/// A bound of the errors of a pencil's eigenvalues, in units of n eps times the largest one.
 constexpr double units_of_pencil_values = 8;
 
-/// Sets entries of X^H B X off the diagonal to 0 if they are within rounding errors of it. A column
-/// for a huge eigenvalue is long, and a multiple of it by such an entry would spoil the others.
+/// Sets entries of X^H B X off the diagonal to 0 if their rounding errors may be as large. The
+/// vector of a huge eigenvalue is long, and subtracting it times such an entry would spoil other
+/// vectors.
 template <class W>
 void remove_noise(SmallMatrix<W>& gram, const SmallMatrix<W>& x, double norm_b) {
     std::vector<double> lengths(static_cast<std::size_t>(x.cols()));
@@ -68,14 +68,14 @@ void DenseSpectrum<W>::add_shift(double sigma) {
     }
 }
 
-/// For each index of the ascending order, takes the value with the smallest error: by Weyl's
-/// theorem an error bound of a spectrum holds for the values of equal index.
+/// For each index of the ascending order, takes the value with the smallest error bound: by Weyl's
+/// theorem the bounds of a solve hold for values of equal index.
 template <class W>
 void DenseSpectrum<W>::collect() {
     struct Candidate {
         double value = 0;
         double error = std::numeric_limits<double>::infinity();
-        Place place;
+        Origin origin;
     };
     const InfiniteEigenvalues& infinite = pencil_.infinite();
     const int below = infinite.negative + infinite.unsigned_pairs;
@@ -83,9 +83,9 @@ void DenseSpectrum<W>::collect() {
                           ? static_cast<int>(pencil_.values().size())
                           : n_ - below - infinite.positive - infinite.unsigned_pairs;
     std::vector<Candidate> best(static_cast<std::size_t>(std::max(count, 0)));
-    const auto offer = [&](int index, double value, double error, Place place) {
+    const auto offer = [&](int index, double value, double error, Origin origin) {
         if (index >= 0 && index < count && error < best[static_cast<std::size_t>(index)].error) {
-            best[static_cast<std::size_t>(index)] = {value, error, place};
+            best[static_cast<std::size_t>(index)] = {value, error, origin};
         }
     };
     if (kind_ == PencilKind::regular && count > 0) {
@@ -111,11 +111,11 @@ void DenseSpectrum<W>::collect() {
                      [](const Candidate& x, const Candidate& y) { return x.value < y.value; });
     values_.clear();
     errors_.clear();
-    places_.clear();
+    origins_.clear();
     for (const Candidate& candidate : best) {
         values_.push_back(candidate.value);
         errors_.push_back(candidate.error);
-        places_.push_back(candidate.place);
+        origins_.push_back(candidate.origin);
     }
 }
 
@@ -123,9 +123,9 @@ template <class W>
 SmallMatrix<W> DenseSpectrum<W>::vectors(std::span<const int> order) {
     std::vector<int> of_pencil;
     for (const int i : order) {
-        const Place place = places_[static_cast<std::size_t>(i)];
-        if (place.shift < 0) {
-            of_pencil.push_back(place.column);
+        const Origin origin = origins_[static_cast<std::size_t>(i)];
+        if (origin.shift < 0) {
+            of_pencil.push_back(origin.column);
         }
     }
     SmallMatrix<W> x = of_pencil.empty() ? SmallMatrix<W>(n_, 0) : pencil_.vectors(of_pencil);
@@ -134,10 +134,11 @@ SmallMatrix<W> DenseSpectrum<W>::vectors(std::span<const int> order) {
     }
     SmallMatrix<W> all(n_, static_cast<int>(order.size()));
     for (int j = 0, next = 0; j < all.cols(); ++j) {
-        const Place place = places_[static_cast<std::size_t>(order[static_cast<std::size_t>(j)])];
+        const Origin origin =
+            origins_[static_cast<std::size_t>(order[static_cast<std::size_t>(j)])];
         const SmallMatrix<W>& from =
-            place.shift < 0 ? x : shifts_[static_cast<std::size_t>(place.shift)].vectors;
-        const int column = place.shift < 0 ? next++ : place.column;
+            origin.shift < 0 ? x : shifts_[static_cast<std::size_t>(origin.shift)].vectors;
+        const int column = origin.shift < 0 ? next++ : origin.column;
         for (int i = 0; i < n_; ++i) {
             all(i, j) = from(i, column);
         }
@@ -147,13 +148,13 @@ SmallMatrix<W> DenseSpectrum<W>::vectors(std::span<const int> order) {
 
 template <class W>
 int DenseSpectrum<W>::orthonormalise(std::span<const int> order, SmallMatrix<W>& x) const {
-    const auto solve_of = [&](int i) { return places_[static_cast<std::size_t>(i)].shift; };
+    const auto solve_of = [&](int i) { return origins_[static_cast<std::size_t>(i)].shift; };
     const bool single = std::all_of(order.begin(), order.end(),
                                     [&](int i) { return solve_of(i) == solve_of(order[0]); });
     if (single) {
         return -1;
     }
-    constexpr double least_pivot = 0.5;  // of unit vectors
+    constexpr double least_pivot = 0.5;  // unit vectors with smaller ones are dependent
     SmallMatrix<W> gram = hermitian_part(product(adjoint(x), product(b_, x)));
     remove_noise(gram, x, frobenius_norm(b_));
     const Cholesky<W> factor = cholesky(gram);

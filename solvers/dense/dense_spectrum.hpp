@@ -19,38 +19,38 @@ class DenseSpectrum {
     /// See DensePencil.
     DenseSpectrum(Context& ctx, SmallMatrix<W> a, SmallMatrix<W> b);
 
-    /// DensePencil::solve(), but without a value for PencilKind::degenerate: add_shift() finds
-    /// them.
+    /// DensePencil::solve(). A PencilKind::degenerate has no values yet: add_shift() finds them.
     PencilKind solve(const SmallMatrix<W>& constraints, double rounding);
     const InfiniteEigenvalues& infinite() const { return pencil_.infinite(); }
-    /// Gives back the matrices, which solve() overwrites, for add_shift().
+    /// The matrices again, for add_shift() and quotients(): solve() has overwritten them.
     void set_matrices(SmallMatrix<W> a, SmallMatrix<W> b);
-    /// Finds the eigenvalues near sigma more accurately; without constraints only. No change if
-    /// sigma is an eigenvalue to rounding. Throws the errors of shifted_spectrum().
+    /// Finds the eigenvalues near sigma more accurately; needs set_matrices(), and a solve()
+    /// without constraints. A no-op if sigma is an eigenvalue to rounding. Throws the errors of
+    /// shifted_spectrum().
     void add_shift(double sigma);
 
     /// The finite eigenvalues that were found, ascending. All of them, unless the pencil is
     /// degenerate: then those nearest the shifts.
     const std::vector<double>& values() const { return values_; }
-    /// True if the smallest finite eigenvalue is among them, or the largest.
+    /// True if values() contains the smallest finite eigenvalue, or the largest one.
     bool has_smallest() const { return has_smallest_; }
     bool has_largest() const { return has_largest_; }
-    /// Bounds of their errors.
+    /// Bounds of the errors of values().
     const std::vector<double>& errors() const { return errors_; }
     /// The eigenvectors of values()[order[j]], n x order.size(). Each has length 1 in B; those of
     /// one solve are orthogonal in B.
     SmallMatrix<W> vectors(std::span<const int> order);
-    /// Makes vectors(order) B-orthonormal if they come from several solves. Returns an entry of
-    /// `order` whose vector depends on those before it; -1 if there is none, and after that `x` is
-    /// B-orthonormal.
+    /// Makes x = vectors(order) B-orthonormal if these come from several solves, and returns -1. If
+    /// a vector depends on those before it, returns its entry of `order` and does not change x.
     int orthonormalise(std::span<const int> order, SmallMatrix<W>& x) const;
-    /// The Rayleigh quotients of the columns of X; needs set_matrices(). Their errors are the
-    /// squares of those of the vectors.
+    /// The Rayleigh quotients of the columns of X; needs set_matrices(). Their errors are of the
+    /// order of the squares of the errors of X.
     std::vector<double> quotients(const SmallMatrix<W>& x) const;
 
   private:
-    /// A column of the vectors of a shift, or an index of the pencil's values if `shift` is -1.
-    struct Place {
+    /// The solve of a value: a column of the vectors of a shift or, if `shift` is -1, an index of
+    /// the pencil's values.
+    struct Origin {
         int shift = -1;
         int column = 0;
     };
@@ -65,7 +65,7 @@ class DenseSpectrum {
     std::vector<ShiftedSpectrum<W>> shifts_;
     std::vector<double> values_;
     std::vector<double> errors_;
-    std::vector<Place> places_;
+    std::vector<Origin> origins_;
     bool has_smallest_ = false;
     bool has_largest_ = false;
 };

@@ -17,8 +17,8 @@
 namespace quiver {
 namespace {
 
-/// The errors of the eigenvalues of C, and of A - sigma B, in units of rounding times n, relative
-/// to the largest one.
+/// A bound of the errors of the eigenvalues of C, and of A - sigma B, in units of n eps times the
+/// largest one.
 constexpr double units_of_shifted_values = 8;
 
 enum class Op : char { none = 'N', adjoint = 'C' };

@@ -13,27 +13,30 @@ namespace quiver {
 
 /// The eigenpairs of A x = lambda B x near a shift sigma: with B = L L^H, C = L^H (A - sigma B)^-1
 /// L and C y = mu y, lambda = sigma + 1 / mu and x = (A - sigma B)^-1 L y / |mu|. The errors of
-/// DensePencil are relative to the largest eigenvalue; here they are eps n max|mu| (lambda -
+/// DensePencil are relative to the largest eigenvalue; here they are 8 eps n max|mu| (lambda -
 /// sigma)^2, so that a B with tiny eigenvalues does not disturb the others. A may be indefinite,
 /// and B semidefinite. Costs three dense eigenproblems of order n. Source: the spectral
 /// transformation of Ericsson and Ruhe, Math. Comp. 35 (1980) 1251.
 template <class W>
 struct ShiftedSpectrum {
     struct Pair {
-        /// How many eigenvalues are smaller. Infinite ones count by the sign of v^H A v.
+        /// The number of smaller eigenvalues; infinite ones count by the sign of v^H A v.
         int index = 0;
         double value = 0;
+        /// A bound of the error of `value`.
         double error = 0;
     };
 
-    /// The pairs with an error, by descending |mu|; those farther from sigma are missing.
+    /// The pairs whose |mu| exceeds its error: those below sigma, then those above it, each by
+    /// descending |mu|. Eigenvalues farther from sigma are missing.
     std::vector<Pair> pairs;
     /// The B-orthonormal eigenvectors of `pairs`, n x pairs.size().
     SmallMatrix<W> vectors;
 };
 
-/// Takes n x n matrices with entries near 1. Returns nothing if A - sigma B is singular to
-/// rounding. Throws NumericalError if an eigensolver fails, and the errors of Cusolver::eigen().
+/// Takes n x n matrices whose largest entries are near 1. Returns nothing if A - sigma B is
+/// singular to rounding. Throws NumericalError if an eigensolver fails, and the errors of
+/// Cusolver::eigen().
 template <class W>
 std::optional<ShiftedSpectrum<W>> shifted_spectrum(Context& ctx, const SmallMatrix<W>& a,
                                                    const SmallMatrix<W>& b, double sigma);

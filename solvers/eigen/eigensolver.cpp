@@ -710,7 +710,6 @@ class AutomaticSolve {
     std::string reason_;
     /// The message of a method that has refused B; empty if none has.
     std::string refusal_;
-    /// True if that method has found the wanted eigenvalues to be infinite.
 };
 
 }  // namespace

@@ -144,8 +144,8 @@ EigenOptions solver_options(Context& ctx, const EigenProblem<T>& problem,
 }
 
 /// Replaces the eigenvalues of a dense solve, whose rounding errors are relative to the largest
-/// finite one, by the Rayleigh quotients of their vectors. Errors of these are relative to ||K||
-/// ||x||^2, as the limit of rigid modes is.
+/// finite one, by the Rayleigh quotients of their vectors, and sorts the pairs by these. Errors of
+/// the quotients are relative to ||K|| ||x||^2, as the limit of rigid modes is.
 template <class T>
 void take_quotients(Context& ctx, SparseMatrix<T>& k, SparseMatrix<T>& m, EigenResult<T>& eigen) {
     const BlockView<const T> x = std::as_const(eigen.vectors).view();
@@ -159,10 +159,21 @@ void take_quotients(Context& ctx, SparseMatrix<T>& k, SparseMatrix<T>& m, EigenR
     };
     const std::vector<T> of_k = forms(k);
     const std::vector<T> of_m = forms(m);
+    std::vector<double> quotients(of_k.size());
+    std::vector<int> order(of_k.size());
     for (std::size_t j = 0; j < of_k.size(); ++j) {
-        eigen.eigenvalues[j] = static_cast<double>(of_k[j]) / static_cast<double>(of_m[j]);
+        quotients[j] = static_cast<double>(of_k[j]) / static_cast<double>(of_m[j]);
+        order[j] = static_cast<int>(j);
     }
-    std::sort(eigen.eigenvalues.begin(), eigen.eigenvalues.end());
+    const auto quotient = [&](int j) { return quotients[static_cast<std::size_t>(j)]; };
+    std::stable_sort(order.begin(), order.end(),
+                     [&](int i, int j) { return quotient(i) < quotient(j); });
+    gather_columns(ctx, x, order, eigen.vectors.view());
+    const std::vector<double> residuals = eigen.residuals;
+    for (std::size_t j = 0; j < order.size(); ++j) {
+        eigen.eigenvalues[j] = quotient(order[j]);
+        eigen.residuals[j] = residuals[static_cast<std::size_t>(order[j])];
+    }
 }
 
 /// The largest |x_ij| of each column, over all ranks.

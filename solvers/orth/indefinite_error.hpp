@@ -13,8 +13,7 @@ namespace quiver {
 inline constexpr const char* singular_pencil =
     "A and B have a common null vector v, so that every number is an eigenvalue; add a positive "
     "number to a diagonal entry of B at which v is not 0 (one entry for each such v), so that v "
-    "has "
-    "the eigenvalue 0";
+    "has the eigenvalue 0";
 /// The end of a message: x^H B x vanishes to rounding for some x.
 inline constexpr const char* singular_mass_cure = "; shift-invert takes a singular B";
 
@@ -38,24 +37,16 @@ class SingularMassError : public IndefiniteError {
         : IndefiniteError(Operand::mass, message) {}
 };
 
-/// The wanted eigenvalues are infinite, because B is singular to rounding.
+/// Wanted eigenvalues are infinite, or more are wanted than are finite: B is singular to rounding.
 class InfiniteEigenvalueError : public SingularMassError {
   public:
     using SingularMassError::SingularMassError;
 };
 
-/// Throws the error; all ranks must call it.
-[[noreturn]] inline void throw_indefinite(IndefiniteError::Operand operand,
-                                          const std::string& message) {
-    IndefiniteError error(operand, message);
-    error.set_collective();
-    throw error;
-}
-
-/// Throws an Error of the class; all ranks must call it.
-template <class Error>
-[[noreturn]] void throw_singular_mass(const std::string& message) {
-    Error error(message);
+/// Throws an Error made from the arguments; all ranks must call it.
+template <class Error = IndefiniteError, class... Arguments>
+[[noreturn]] void throw_indefinite(const Arguments&... arguments) {
+    Error error(arguments...);
     error.set_collective();
     throw error;
 }

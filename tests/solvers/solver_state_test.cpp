@@ -405,7 +405,7 @@ TEST_F(SavedAgainTest, EveryFieldIsAsItWas) {
 
 /// Restores numbers that the solves of the test above leave at their initial values, or that later
 /// steps hardly need.
-TEST_F(SavedAgainTest, ChebyshevKeepsItsReachAndItsDoubt) {
+TEST_F(SavedAgainTest, ChebyshevKeepsItsReachAndItsFailedAttempts) {
     Case which{"chebyshev", {}};
     which.options.method = Method::chebyshev;
     which.options.k = 6;
@@ -413,9 +413,9 @@ TEST_F(SavedAgainTest, ChebyshevKeepsItsReachAndItsDoubt) {
     solve(which, &states, no_end);
     ASSERT_FALSE(states.all.empty());
     Kept state = states.all.back();
-    ASSERT_TRUE(state.numbers.contains("reach") && state.numbers.contains("doubt"));
+    ASSERT_TRUE(state.numbers.contains("reach") && state.numbers.contains("failed_attempts"));
     state.numbers["reach"] = {0.25};
-    state.numbers["doubt"] = {7};
+    state.numbers["failed_attempts"] = {7};
     which.options.max_iterations = 1;
     EveryState again(state);
     solve(which, &again, no_end);

@@ -53,6 +53,8 @@ constexpr double short_column = 0.05;
 constexpr int attempts_among_copies = 12;
 constexpr int lanczos_columns = 4;
 constexpr std::int64_t lanczos_steps = 500;
+/// Failed attempts beyond this number do not increase the growth further, so that it stays finite.
+constexpr int most_growing_attempts = 250;
 /// If this many sweeps in a row do not halve the residual of the slowest pair, it stagnates.
 constexpr int stagnant_sweeps = 3;
 
@@ -103,7 +105,7 @@ class ChebyshevSubspace : public VerifiedSearch<T> {
         visit("bound", bound_);
         visit("reach", reach_);
         visit("worst_before", worst_before_);
-        visit("doubt", doubt_);
+        visit.optional("failed_attempts", failed_attempts_);
         visit("iterations", iterations_);
         visit("applications_before", applications_before_);
         visit("locked_before", locked_before_);
@@ -410,7 +412,8 @@ class ChebyshevSubspace : public VerifiedSearch<T> {
         const ChebyshevInterval range = interval(all_tied ? next + reach_ : next, cut);
         const double length =
             std::sqrt(static_cast<double>(this->dimensions()) * (is_complex_v<T> ? 2 : 1) / 3);
-        const double growth = 2 * length / short_column * doubt_;
+        const double growth = 2 * length / short_column *
+                              std::pow(10.0, std::min(failed_attempts_, most_growing_attempts));
         const int patience =
             static_cast<int>(std::clamp<std::int64_t>(iterations_, least_patience, most_patience));
         // Split the filter into pieces of such low degree that no locked pair grows out of the
@@ -440,7 +443,7 @@ class ChebyshevSubspace : public VerifiedSearch<T> {
         if (*std::max_element(lengths.begin(), lengths.end()) <= short_column) {
             return true;
         }
-        doubt_ *= 10;
+        ++failed_attempts_;
         block_.append(y);
         rayleigh_ritz("verify");
         if (block_.hidden_length(y, cut) <= short_column) {
@@ -454,7 +457,7 @@ class ChebyshevSubspace : public VerifiedSearch<T> {
             ++targets;
         }
         sweep(targets, this->lockable(), "verify");
-        hands_over_ = all_tied && std::lround(std::log10(doubt_)) % attempts_among_copies == 0;
+        hands_over_ = all_tied && failed_attempts_ % attempts_among_copies == 0;
         return false;
     }
 
@@ -485,8 +488,8 @@ class ChebyshevSubspace : public VerifiedSearch<T> {
     int locked_before_ = -1;
     int stagnant_ = 0;
     int polishes_ = 0;
-    /// Factor by which failed attempts increase the growth that the next attempt requires.
-    double doubt_ = 1;
+    /// Failed attempts of a verification: each makes the next one require ten times the growth.
+    int failed_attempts_ = 0;
     bool tied_ = false;
     bool hands_over_ = false;
     ComplementVerdict verdict_ = ComplementVerdict::open;

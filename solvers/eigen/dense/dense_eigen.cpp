@@ -83,7 +83,7 @@ ScaledMatrix<W> scaled(SmallMatrix<W> a) {
     return result;
 }
 
-/// What rank 0 has found, for all ranks.
+/// The facts about the pencil that rank 0 broadcasts.
 struct PencilFacts {
     PencilExponents exponents;
     double norm_a = 0;
@@ -213,8 +213,8 @@ class DenseSearch : public VerifiedSearch<T> {
                 }
             }
         }
-        for (int i = 0; i < n_ && is_root();
-             ++i) {  // products round, so that A is nearly Hermitian
+        // Products round, so that A is only nearly Hermitian.
+        for (int i = 0; i < n_ && is_root(); ++i) {
             for (int j = 0; j < i; ++j) {
                 dense(i, j) = 0.5 * (dense(i, j) + conjugate(dense(j, i)));
                 dense(j, i) = conjugate(dense(i, j));
@@ -253,8 +253,8 @@ class DenseSearch : public VerifiedSearch<T> {
 
     using Spectrum = DenseSpectrum<Wide<T>>;
 
-    /// Rank 0 solves; the ranks receive the eigenvalues, choose, and receive the vectors. A pair
-    /// that must be more accurate gets a shift near it.
+    /// Rank 0 solves; all ranks receive the eigenvalues, choose, and receive the vectors. While a
+    /// pair is wrong, rank 0 solves again with a shift beside its eigenvalue.
     void solve(SmallMatrix<Wide<T>> a, SmallMatrix<Wide<T>> b,
                const SmallMatrix<Wide<T>>& constraints) {
         const Comm& comm = this->ctx().comm();
@@ -285,7 +285,8 @@ class DenseSearch : public VerifiedSearch<T> {
         int shifts = 0;
         take_values(on_root);
         if (facts.kind == PencilKind::degenerate) {
-            constexpr double part = 1.0 / 27;  // of ||A|| / ||B||, if a shift is an eigenvalue
+            // Where a shift is an eigenvalue, the next one is this part of ||A|| / ||B|| above it.
+            constexpr double part = 1.0 / 27;
             for (; values_.empty() && shifts < most_shifts; ++shifts) {
                 add_shift(on_root, middle_of_wanted() + shifts * part * size_of_values());
             }
@@ -359,8 +360,8 @@ class DenseSearch : public VerifiedSearch<T> {
         }
     }
 
-    /// The index of the value nearest 0 whose pair has a residual above what rounding explains, or
-    /// whose vector depends on others; -1 if there is none.
+    /// The index of a wanted pair whose vector depends on those of others; else, with B, that of
+    /// the value nearest 0 whose pair is_wrong(); -1 if there is none.
     int index_of_wrong_pair() const {
         if (dependent_ >= 0) {
             return dependent_;
@@ -382,13 +383,15 @@ class DenseSearch : public VerifiedSearch<T> {
         return wrong;
     }
 
+    /// True if the residual is above the tolerance and above what rounding explains.
     bool is_wrong(const RitzPair& pair) const {
         const double bound =
             std::max(this->tolerance(), attainable_slack * attainable_tolerance<T>(0));
         return pair.residual > bound * scale(pair.value);
     }
 
-    /// Of a degenerate pencil, whose infinite eigenvalues are not wanted.
+    /// The middle of the window, or the target; 0 for the smallest magnitude. For a degenerate
+    /// pencil, which has no finite end.
     double middle_of_wanted() const {
         if (this->options().window) {
             return std::midpoint(this->options().window->low, this->options().window->high);
@@ -409,7 +412,7 @@ class DenseSearch : public VerifiedSearch<T> {
                                  "dense: B is not positive semidefinite to rounding: it is zero or "
                                  "has a negative eigenvalue");
             case PencilKind::common_null_vector:
-                throw_singular_mass<SingularMassError>(
+                throw_indefinite<SingularMassError>(
                     std::string("dense: A v and B v vanish to rounding for some v: ") +
                     singular_pencil);
         }
@@ -423,14 +426,14 @@ class DenseSearch : public VerifiedSearch<T> {
         const bool at_low = negative + unsigned_pairs > 0;
         const bool at_high = positive + unsigned_pairs > 0;
         if ((wants_low_end() && at_low) || (wants_high_end() && at_high)) {
-            throw_singular_mass<InfiniteEigenvalueError>(
+            throw_indefinite<InfiniteEigenvalueError>(
                 text + ", among them the wanted ones; " +
                 finite_request(this->options(), which_, !at_low, !at_high));
         }
         const int finite = n_ - infinite - constraints_.width();
         if (!this->options().window && this->options().k > finite) {
-            throw_singular_mass<InfiniteEigenvalueError>(text + "; request at most " +
-                                                         std::to_string(std::max(finite, 0)));
+            throw_indefinite<InfiniteEigenvalueError>(text + "; request at most " +
+                                                      std::to_string(std::max(finite, 0)));
         }
         if (facts.kind == PencilKind::degenerate && constraints_.width() > 0) {
             throw_degenerate();
@@ -439,7 +442,7 @@ class DenseSearch : public VerifiedSearch<T> {
     }
 
     [[noreturn]] void throw_degenerate() const {
-        throw_singular_mass<SingularMassError>(
+        throw_indefinite<SingularMassError>(
             "dense: v^H A v and B v vanish to rounding for some v; shift-invert takes such a "
             "pencil");
     }
@@ -543,7 +546,7 @@ class DenseSearch : public VerifiedSearch<T> {
         }
         lost = this->ctx().comm().max(lost);
         if (lost > 0) {
-            throw_singular_mass<SingularMassError>(
+            throw_indefinite<SingularMassError>(
                 "dense: B is singular to rounding: " + std::to_string(lost) +
                 " of the wanted eigenvectors have no length in its inner product, so that their "
                 "eigenvalues are arbitrary; shift-invert takes a singular B");

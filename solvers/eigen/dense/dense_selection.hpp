@@ -27,7 +27,7 @@ PairChoice select_pairs(const std::vector<double>& values, const EigenOptions& o
                         double norm, double rounding);
 
 /// The ascending indices of the values that are not in `choice`, made by select_pairs(), but might
-/// be with the errors of the values.
+/// be if each value i had an error of up to errors[i].
 std::vector<int> doubtful_pairs(const std::vector<double>& values,
                                 const std::vector<double>& errors, const EigenOptions& options,
                                 Which which, const PairChoice& choice);

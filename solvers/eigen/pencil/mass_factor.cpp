@@ -43,7 +43,7 @@ std::string other_methods(Method method, const std::string& at_an_end) {
     if (pivot < 0) {
         throw_indefinite(IndefiniteError::Operand::mass, text);
     }
-    throw_singular_mass<SingularMassError>(text + singular_mass_cure);
+    throw_indefinite<SingularMassError>(text + singular_mass_cure);
 }
 
 /// G = diag(g), stored as 1 / g.

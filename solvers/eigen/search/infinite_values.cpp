@@ -77,7 +77,7 @@ void refuse_infinite_ends(Context& ctx, const EigenProblem<T>& problem,
     const std::string text = "eigensolver: B has " + std::to_string(zero) + " zero rows of " +
                              std::to_string(problem.a.row_map().global_rows()) +
                              ", and at least as many eigenvalues are infinite";
-    throw_singular_mass<InfiniteEigenvalueError>(
+    throw_indefinite<InfiniteEigenvalueError>(
         (low && wants_low) || (high && wants_high)
             ? text + ", among them wanted ones; " + finite_request(options, which, !low, !high)
             : text + "; request at most " + std::to_string(most));

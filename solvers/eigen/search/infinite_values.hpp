@@ -10,8 +10,8 @@
 
 namespace quiver {
 
-/// The end of a message: what to request instead of infinite eigenvalues. `low` and `high`: this
-/// end may have finite ones.
+/// The part of a message that says what to request instead of infinite eigenvalues. `low` and
+/// `high`: the lower or the upper end may be finite.
 std::string finite_request(const EigenOptions& options, Which which, bool low, bool high);
 
 /// Throws InfiniteEigenvalueError on all ranks if rows of B are zero and the diagonal of A there
