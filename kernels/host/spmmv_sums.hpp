@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "blockvec/scalar.hpp"
+#include "kernels/host/simd.hpp"
 #include "kernels/leaf_args.hpp"
 #include "kernels/sparse/product_sums.hpp"
 

@@ -15,6 +15,7 @@
 #include "blockvec/error.hpp"
 #include "solvers/small_blocks.hpp"
 #include "solvers/small_dense.hpp"
+#include "solvers/small_dense_svd.hpp"
 
 namespace quiver {
 namespace {
@@ -48,14 +49,9 @@ double largest_row_sum(const SmallMatrix<W>& a) {
 /// several thousand products, and 727 rows took 30 s instead of 0.14 s.
 constexpr int least_threaded_order = 1024;
 
-/// Of a column v of V: |v|^T |A| |v|, and the largest entry of |A| |v|.
-struct ProductSizes {
-    double form = 0;
-    double image = 0;
-};
-
+/// |v|^T |A| |v| for each column v of V.
 template <class W>
-std::vector<ProductSizes> sizes_of_products(const SmallMatrix<W>& a, const SmallMatrix<W>& v) {
+std::vector<double> sizes_of_forms(const SmallMatrix<W>& a, const SmallMatrix<W>& v) {
     const auto moduli = [](const SmallMatrix<W>& x) {
         SmallMatrix<double> result(x.rows(), x.cols());
         for (int i = 0; i < x.rows(); ++i) {
@@ -67,15 +63,40 @@ std::vector<ProductSizes> sizes_of_products(const SmallMatrix<W>& a, const Small
     };
     const SmallMatrix<double> sizes = moduli(v);
     const SmallMatrix<double> images = product(moduli(a), sizes);
-    std::vector<ProductSizes> result(static_cast<std::size_t>(v.cols()));
+    std::vector<double> result(static_cast<std::size_t>(v.cols()));
     for (int i = 0; i < v.rows(); ++i) {
         for (int j = 0; j < v.cols(); ++j) {
-            ProductSizes& of_column = result[static_cast<std::size_t>(j)];
-            of_column.form += sizes(i, j) * images(i, j);
-            of_column.image = std::max(of_column.image, images(i, j));
+            result[static_cast<std::size_t>(j)] += sizes(i, j) * images(i, j);
         }
     }
     return result;
+}
+
+template <class W>
+SmallMatrix<W> columns_of(const SmallMatrix<W>& a, const std::vector<int>& columns) {
+    SmallMatrix<W> result(a.rows(), static_cast<int>(columns.size()));
+    for (int i = 0; i < a.rows(); ++i) {
+        for (int j = 0; j < result.cols(); ++j) {
+            result(i, j) = a(i, columns[static_cast<std::size_t>(j)]);
+        }
+    }
+    return result;
+}
+
+/// True if A v vanishes to rounding for a unit vector v in the span of an orthonormal V. The rows
+/// of `images`, A V, count relative to the rows of A, because rounding errors of v change them so.
+template <class W>
+bool has_common_null_vector(const SmallMatrix<W>& a, SmallMatrix<W> images, double noise) {
+    for (int i = 0; i < a.rows(); ++i) {
+        double sum = 0;
+        for (int j = 0; j < a.cols(); ++j) {
+            sum += std::abs(a(i, j));
+        }
+        for (int j = 0; j < images.cols() && sum > 0; ++j) {
+            images(i, j) /= sum;
+        }
+    }
+    return images.cols() > 0 && small_svd(images).values.back() <= noise;
 }
 
 /// B is singular to rounding if a pivot of its Cholesky factorisation is at most this many units of
@@ -301,7 +322,8 @@ PencilKind DensePencil<W>::deflate(double rounding, SmallMatrix<W>& constraints)
     const SmallMatrix<W> images = product(an, u);
     const double units = image_noise_units * n_ * std::numeric_limits<double>::epsilon();
     const double noise = units * largest_row_sum(a_);
-    const std::vector<ProductSizes> sizes = sizes_of_products(a_, product(null_space_, u));
+    const std::vector<double> sizes = sizes_of_forms(a_, product(null_space_, u));
+    std::vector<int> without_sign;
     SmallMatrix<W> u_by_values = u;
     for (int l = 0; l < u.cols(); ++l) {
         const double value = eigen.values()[static_cast<std::size_t>(l)];
@@ -311,12 +333,9 @@ PencilKind DensePencil<W>::deflate(double rounding, SmallMatrix<W>& constraints)
         }
         // Rounding of v changes v^H A v by its products with A v and, squared, with A; rounding of
         // the entries of A is relative to them.
-        const ProductSizes& size = sizes[static_cast<std::size_t>(l)];
-        if (std::abs(value) <= std::max(units, rounding) * size.form + units * (image + noise)) {
-            if (image <= noise + rounding * size.image) {
-                return PencilKind::common_null_vector;
-            }
-            ++infinite_.unsigned_pairs;
+        if (std::abs(value) <= std::max(units, rounding) * sizes[static_cast<std::size_t>(l)] +
+                                   units * (image + noise)) {
+            without_sign.push_back(l);
             continue;
         }
         ++(value < 0 ? infinite_.negative : infinite_.positive);
@@ -324,6 +343,10 @@ PencilKind DensePencil<W>::deflate(double rounding, SmallMatrix<W>& constraints)
             u_by_values(i, l) /= value;
         }
     }
+    if (has_common_null_vector(a_, columns_of(images, without_sign), std::max(units, rounding))) {
+        return PencilKind::common_null_vector;
+    }
+    infinite_.unsigned_pairs = static_cast<int>(without_sign.size());
     if (infinite_.unsigned_pairs > 0) {
         return PencilKind::degenerate;
     }

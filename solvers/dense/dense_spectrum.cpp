@@ -50,6 +50,9 @@ DenseSpectrum<W>::DenseSpectrum(Context& ctx, SmallMatrix<W> a, SmallMatrix<W> b
 template <class W>
 PencilKind DenseSpectrum<W>::solve(const SmallMatrix<W>& constraints, double rounding) {
     kind_ = pencil_.solve(constraints, rounding);
+    const InfiniteEigenvalues& infinite = pencil_.infinite();
+    const bool definite = infinite.negative + infinite.positive + infinite.unsigned_pairs == 0;
+    rounding_ = definite ? 0 : rounding;
     collect();
     return kind_;
 }
@@ -62,7 +65,8 @@ void DenseSpectrum<W>::set_matrices(SmallMatrix<W> a, SmallMatrix<W> b) {
 
 template <class W>
 void DenseSpectrum<W>::add_shift(double sigma) {
-    if (std::optional<ShiftedSpectrum<W>> found = shifted_spectrum(ctx_, a_, b_, sigma)) {
+    if (std::optional<ShiftedSpectrum<W>> found =
+            shifted_spectrum(ctx_, a_, b_, sigma, rounding_)) {
         shifts_.push_back(std::move(*found));
         collect();
     }
@@ -105,6 +109,9 @@ void DenseSpectrum<W>::collect() {
     }
     has_smallest_ = !best.empty() && std::isfinite(best.front().error);
     has_largest_ = !best.empty() && std::isfinite(best.back().error);
+    is_complete_ = std::none_of(best.begin(), best.end(), [](const Candidate& candidate) {
+        return std::isinf(candidate.error);
+    });
     std::erase_if(best, [](const Candidate& candidate) { return std::isinf(candidate.error); });
     // Values of different solves may be out of order by their errors.
     std::stable_sort(best.begin(), best.end(),
@@ -148,10 +155,10 @@ SmallMatrix<W> DenseSpectrum<W>::vectors(std::span<const int> order) {
 
 template <class W>
 int DenseSpectrum<W>::orthonormalise(std::span<const int> order, SmallMatrix<W>& x) const {
-    const auto solve_of = [&](int i) { return origins_[static_cast<std::size_t>(i)].shift; };
-    const bool single = std::all_of(order.begin(), order.end(),
-                                    [&](int i) { return solve_of(i) == solve_of(order[0]); });
-    if (single) {
+    const bool of_pencil = std::all_of(order.begin(), order.end(), [&](int i) {
+        return origins_[static_cast<std::size_t>(i)].shift < 0;
+    });
+    if (of_pencil) {
         return -1;
     }
     constexpr double least_pivot = 0.5;  // unit vectors with smaller ones are dependent

@@ -35,6 +35,8 @@ class DenseSpectrum {
     /// True if values() contains the smallest finite eigenvalue, or the largest one.
     bool has_smallest() const { return has_smallest_; }
     bool has_largest() const { return has_largest_; }
+    /// True if all finite eigenvalues are among them.
+    bool is_complete() const { return is_complete_; }
     /// Bounds of the errors of values().
     const std::vector<double>& errors() const { return errors_; }
     /// The eigenvectors of values()[order[j]], n x order.size(). Each has length 1 in B; those of
@@ -60,6 +62,8 @@ class DenseSpectrum {
     int n_;
     DensePencil<W> pencil_;
     PencilKind kind_ = PencilKind::regular;
+    /// Eigenvalues of B up to this fraction of ||B|| are 0.
+    double rounding_ = 0;
     SmallMatrix<W> a_;
     SmallMatrix<W> b_;
     std::vector<ShiftedSpectrum<W>> shifts_;
@@ -68,6 +72,7 @@ class DenseSpectrum {
     std::vector<Origin> origins_;
     bool has_smallest_ = false;
     bool has_largest_ = false;
+    bool is_complete_ = false;
 };
 
 }  // namespace quiver

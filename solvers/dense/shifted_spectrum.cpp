@@ -85,7 +85,8 @@ double rounding_of(const std::vector<double>& ascending) {
 
 template <class W>
 std::optional<ShiftedSpectrum<W>> shifted_spectrum(Context& ctx, const SmallMatrix<W>& a,
-                                                   const SmallMatrix<W>& b, double sigma) {
+                                                   const SmallMatrix<W>& b, double sigma,
+                                                   double rounding) {
     const int n = a.rows();
     const Lapack& lapack = ctx.service<Lapack>();
     const Lapack::Threads threads(lapack, DensePencil<W>::threads_for(ctx, n));
@@ -101,7 +102,12 @@ std::optional<ShiftedSpectrum<W>> shifted_spectrum(Context& ctx, const SmallMatr
         return std::nullopt;
     }
     SmallMatrix<W> m = blas_product(blas, of_b.vectors, Op::adjoint, of_shifted.vectors, Op::none);
-    scale_rows(m, [&](std::size_t i) { return std::sqrt(std::max(of_b.values[i], 0.0)); });
+    // The root of rounding noise would be large: sqrt(1e-16) = 1e-8.
+    const double null =
+        std::max(rounding, 4 * std::sqrt(n) * std::numeric_limits<double>::epsilon()) *
+        std::max(of_b.values.back(), 0.0);
+    scale_rows(
+        m, [&](std::size_t i) { return of_b.values[i] > null ? std::sqrt(of_b.values[i]) : 0.0; });
     SmallMatrix<W> solved = adjoint(m);
     scale_rows(solved, [&](std::size_t i) { return 1 / t[i]; });
     const SmallMatrix<W> c = blas_product(blas, m, Op::none, solved, Op::none);
@@ -135,7 +141,7 @@ std::optional<ShiftedSpectrum<W>> shifted_spectrum(Context& ctx, const SmallMatr
 
 #define QUIVER_INSTANTIATE(W)                                       \
     template std::optional<ShiftedSpectrum<W>> shifted_spectrum<W>( \
-        Context&, const SmallMatrix<W>&, const SmallMatrix<W>&, double);
+        Context&, const SmallMatrix<W>&, const SmallMatrix<W>&, double, double);
 QUIVER_INSTANTIATE(double)
 QUIVER_INSTANTIATE(std::complex<double>)
 #undef QUIVER_INSTANTIATE

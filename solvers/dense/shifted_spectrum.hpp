@@ -34,11 +34,12 @@ struct ShiftedSpectrum {
     SmallMatrix<W> vectors;
 };
 
-/// Takes n x n matrices whose largest entries are near 1. Returns nothing if A - sigma B is
-/// singular to rounding. Throws NumericalError if an eigensolver fails, and the errors of
-/// Cusolver::eigen().
+/// Eigenvalues of B up to `rounding` ||B|| count as 0. Takes n x n matrices whose largest entries
+/// are near 1. Returns nothing if A - sigma B is singular to rounding. Throws NumericalError if an
+/// eigensolver fails, and the errors of Cusolver::eigen().
 template <class W>
 std::optional<ShiftedSpectrum<W>> shifted_spectrum(Context& ctx, const SmallMatrix<W>& a,
-                                                   const SmallMatrix<W>& b, double sigma);
+                                                   const SmallMatrix<W>& b, double sigma,
+                                                   double rounding);
 
 }  // namespace quiver

@@ -378,6 +378,38 @@ TYPED_TEST(DensePencilTest, ASaddlePointNearATargetAndInAWindow) {
     }
 }
 
+/// Saddle points: beside a tiny mass, with targets and windows far beyond the finite eigenvalues,
+/// and with two null vectors of B that A maps to one image, so that A and B have a common null
+/// vector.
+TYPED_TEST(DensePencilTest, SaddlePointsAtTheLimits) {
+    using T = TypeParam;
+    if constexpr (sizeof(real_t<T>) == 8) {
+        SparseMatrix<T> a =
+            stored(this->ctx, Dense<T>{{1, 0, 0, 0}, {0, 1, 1, 0}, {0, 1, 0, 0}, {0, 0, 0, T(2)}});
+        SparseMatrix<T> tiny = test::diagonal<T>(this->ctx, {1e-14, 1, 0, 1});
+        EigenOptions options = dense(Which::target, 1);
+        this->expect(eigensolve(this->ctx, EigenProblem<T>{a, &tiny}, options), {2}, 100);
+        SparseMatrix<T> b = test::diagonal<T>(this->ctx, {1, 1, 0, 1});
+        options.target = 1e9;
+        this->expect(eigensolve(this->ctx, EigenProblem<T>{a, &b}, options), {2}, 100);
+        options = dense(Which::smallest, 1);
+        options.window = Window{0, 1e20};
+        this->expect(eigensolve(this->ctx, EigenProblem<T>{a, &b}, options), {1, 2}, 100);
+        options.window = Window{1e8, 1e9};
+        this->expect(eigensolve(this->ctx, EigenProblem<T>{a, &b}, options), {}, 100);
+    }
+    SparseMatrix<T> equal =
+        stored(this->ctx, Dense<T>{{1, 0, 1, 1}, {0, 2, 0, 0}, {1, 0, 0, 0}, {1, 0, 0, 0}});
+    SparseMatrix<T> two = test::diagonal<T>(this->ctx, {1, 1, 0, 0});
+    try {
+        eigensolve(this->ctx, EigenProblem<T>{equal, &two}, dense(Which::target, 1));
+        ADD_FAILURE() << "a singular pencil has eigenvalues";
+    } catch (const SingularMassError& error) {
+        EXPECT_NE(std::string(error.what()).find("common null vector"), std::string::npos)
+            << error.what();
+    }
+}
+
 /// Masses over 13 decades make A large in units of these masses, but the pencil is regular.
 TYPED_TEST(DensePencilTest, MasslessRowsBesideTinyMasses) {
     using T = TypeParam;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "blockvec/error.hpp"
+#include "blockvec/number_text.hpp"
 #include "blockvec/scalar_list.hpp"
 #include "kernels/column_ops.hpp"
 #include "kernels/sparse/sparse_matrix.hpp"
@@ -103,6 +104,7 @@ struct FoundValues {
     std::size_t count = 0;
     bool smallest = false;
     bool largest = false;
+    bool complete = false;
 };
 
 template <class T>
@@ -288,7 +290,7 @@ class DenseSearch : public VerifiedSearch<T> {
             // Where a shift is an eigenvalue, the next one is this part of ||A|| / ||B|| above it.
             constexpr double part = 1.0 / 27;
             for (; values_.empty() && shifts < most_shifts; ++shifts) {
-                add_shift(on_root, middle_of_wanted() + shifts * part * size_of_values());
+                add_shift(on_root, first_shift() + shifts * part * size_of_values());
             }
             require_values_near_shifts();
         }
@@ -325,7 +327,8 @@ class DenseSearch : public VerifiedSearch<T> {
     void take_values(const Spectrum* spectrum) {
         const Comm& comm = this->ctx().comm();
         if (spectrum != nullptr) {
-            found_ = {spectrum->values().size(), spectrum->has_smallest(), spectrum->has_largest()};
+            found_ = {spectrum->values().size(), spectrum->has_smallest(), spectrum->has_largest(),
+                      spectrum->is_complete()};
         }
         comm.broadcast(&found_, sizeof(found_), 0);
         values_.assign(found_.count, 0.0);
@@ -390,13 +393,15 @@ class DenseSearch : public VerifiedSearch<T> {
         return pair.residual > bound * scale(pair.value);
     }
 
-    /// The middle of the window, or the target; 0 for the smallest magnitude. For a degenerate
-    /// pencil, which has no finite end.
-    double middle_of_wanted() const {
-        if (this->options().window) {
-            return std::midpoint(this->options().window->low, this->options().window->high);
-        }
-        return which_ == Which::target ? this->options().target : 0;
+    /// The shift nearest the wanted eigenvalues of a degenerate pencil, which has no finite end. A
+    /// shift far above ||A|| / ||B|| would lose A in A - sigma B.
+    double first_shift() const {
+        constexpr double farthest = 8;
+        const auto& window = this->options().window;
+        const double middle = window                    ? std::midpoint(window->low, window->high)
+                              : which_ == Which::target ? this->options().target
+                                                        : 0;
+        return std::clamp(middle, -farthest * size_of_values(), farthest * size_of_values());
     }
 
     /// Throws on all ranks if the wanted eigenvalues are not all finite or the pencil does not
@@ -443,18 +448,22 @@ class DenseSearch : public VerifiedSearch<T> {
 
     [[noreturn]] void throw_degenerate() const {
         throw_indefinite<SingularMassError>(
-            "dense: v^H A v and B v vanish to rounding for some v; shift-invert takes such a "
-            "pencil");
+            "dense: v^H A v and B v vanish to rounding for some v, and the wanted eigenvalues are "
+            "not near ||A|| / ||B|| = " +
+            number_text(size_of_values(), 2) +
+            ", or there are constraints; shift-invert takes such a pencil");
     }
 
     /// Throws if a degenerate pencil may have wanted eigenvalues too far from the shifts.
     void require_values_near_shifts() const {
         const auto& window = this->options().window;
+        // The missing eigenvalues lie far from the shift.
+        const bool is_near = which_ != Which::target || first_shift() == this->options().target;
         const bool enough = window ? !values_.empty() &&
                                          (found_.smallest || values_.front() < window->low) &&
                                          (found_.largest || values_.back() > window->high)
-                                   : std::ssize(values_) >= this->options().k;
-        if (!enough) {
+                                   : is_near && std::ssize(values_) >= this->options().k;
+        if (!enough && !found_.complete) {
             throw_degenerate();
         }
     }
