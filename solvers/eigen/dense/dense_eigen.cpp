@@ -386,10 +386,12 @@ class DenseSearch : public VerifiedSearch<T> {
         return wrong;
     }
 
-    /// True if the residual is above the tolerance and above what rounding explains.
+    /// True if the residual is above what rounding explains and, if no value is in doubt, above the
+    /// tolerance. With a loose tolerance, errors of doubtful values could otherwise hide a copy.
     bool is_wrong(const RitzPair& pair) const {
+        const double rounding = attainable_slack * attainable_tolerance<T>(0);
         const double bound =
-            std::max(this->tolerance(), attainable_slack * attainable_tolerance<T>(0));
+            doubtful_.indices.empty() ? std::max(this->tolerance(), rounding) : rounding;
         return pair.residual > bound * scale(pair.value);
     }
 
@@ -611,8 +613,8 @@ class DenseSearch : public VerifiedSearch<T> {
                                          [this](const RitzPair& pair) { return is_wrong(pair); });
         if (wrong > 0) {
             this->give_up_because("the residuals of " + std::to_string(wrong) +
-                                  " pairs that may belong to wanted eigenvalues are above the "
-                                  "tolerance: " +
+                                  " pairs that may belong to wanted eigenvalues are above rounding "
+                                  "errors: " +
                                   doubt());
             return ComplementVerdict::open;
         }
