@@ -139,11 +139,12 @@ std::optional<ShiftedSpectrum<W>> shifted_spectrum(Context& ctx, const SmallMatr
     return found;
 }
 
-#define QUIVER_INSTANTIATE(W)                                       \
-    template std::optional<ShiftedSpectrum<W>> shifted_spectrum<W>( \
-        Context&, const SmallMatrix<W>&, const SmallMatrix<W>&, double, double);
-QUIVER_INSTANTIATE(double)
-QUIVER_INSTANTIATE(std::complex<double>)
-#undef QUIVER_INSTANTIATE
+template std::optional<ShiftedSpectrum<double>> shifted_spectrum(Context&,
+                                                                 const SmallMatrix<double>&,
+                                                                 const SmallMatrix<double>&, double,
+                                                                 double);
+template std::optional<ShiftedSpectrum<std::complex<double>>> shifted_spectrum(
+    Context&, const SmallMatrix<std::complex<double>>&, const SmallMatrix<std::complex<double>>&,
+    double, double);
 
 }  // namespace quiver

@@ -33,9 +33,9 @@ using Dense = test::DenseRows<T>;
 
 std::vector<double> values_between(std::mt19937_64& random, int count, double low, double high) {
     std::uniform_real_distribution<double> uniform(low, high);
-    std::vector<double> values;
-    for (int i = 0; i < count; ++i) {
-        values.push_back(uniform(random));
+    std::vector<double> values(static_cast<std::size_t>(count));
+    for (double& value : values) {
+        value = uniform(random);
     }
     return values;
 }
@@ -314,10 +314,9 @@ TYPED_TEST(DensePencilTest, ANearlySingularMassBesideAnIndefiniteMatrix) {
             const int tiny = n / 4;
             Dense<T> matrix =
                 with_spectrum<T>(this->random, values_between(this->random, n, -1, 1));
-            std::vector<double> masses;
-            for (int i = 0; i < n; ++i) {
-                masses.push_back(i < tiny ? std::pow(10, -8 - 6 * uniform(this->random))
-                                          : 0.5 + uniform(this->random));
+            std::vector<double> masses = values_between(this->random, n, 0.5, 1.5);
+            for (int i = 0; i < tiny; ++i) {
+                masses[static_cast<std::size_t>(i)] = std::pow(10, -8 - 6 * uniform(this->random));
             }
             for (std::size_t i = 0; i < static_cast<std::size_t>(tiny); ++i) {
                 matrix[i][i] += T(i % 2 == 0 ? 3 : -3);
