@@ -373,22 +373,22 @@ Measured measure_all(const Comm& comm, const Device& device, const ScalingOption
                 measure_links(*ctx, options.repeat, measured);
             }
         });
-        for (const auto& [family, matrix] : matrices_on(families, count)) {
+        for (const auto& chosen : matrices_on(families, count)) {
             if (comm.max(std::int64_t{budget.exhausted() ? 1 : 0}) > 0) {
                 measured.complete = false;
                 continue;
             }
             try {
                 run_on_part(comm, part, [&] {
-                    measured.points.push_back(
-                        measure_point(*ctx, family, matrix, options.repeat, options.rows.options));
+                    measured.points.push_back(measure_point(*ctx, chosen.first, chosen.second,
+                                                            options.repeat, options.rows.options));
                 });
             } catch (const Error& error) {
                 if (!error.collective() || error.kind() != ErrorKind::memory) {
                     throw;
                 }
-                measured.failures.push_back(
-                    fmt::format("{} on {}: {}", matrix, plural(count, "rank"), error.what()));
+                measured.failures.push_back(fmt::format("{} on {}: {}", chosen.second,
+                                                        plural(count, "rank"), error.what()));
             }
         }
     }
