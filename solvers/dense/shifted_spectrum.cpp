@@ -21,33 +21,26 @@ namespace {
 /// largest one.
 constexpr double units_of_shifted_values = 8;
 
-enum class Op : char { none = 'N', adjoint = 'C' };
-
-/// op(A) op(B), by BLAS if there is one. BLAS reads row-major matrices as their transposes, so that
-/// it computes the transpose of the product from op(B)^T op(A)^T.
+/// A B, or A^H B, by BLAS if there is one. BLAS reads row-major matrices as their transposes, so
+/// that it computes the transpose of the product, B^T op(A)^T.
 template <class W>
-SmallMatrix<W> blas_product(const LapackRoutines<W>* blas, const SmallMatrix<W>& a, Op op_a,
-                            const SmallMatrix<W>& b, Op op_b) {
-    const auto applied = [](const SmallMatrix<W>& x, Op op) {
-        return op == Op::none ? x : adjoint(x);
-    };
+SmallMatrix<W> blas_product(const LapackRoutines<W>* blas, const SmallMatrix<W>& a,
+                            const SmallMatrix<W>& b, bool of_adjoint = false) {
     if (blas == nullptr) {
-        return product(applied(a, op_a), applied(b, op_b));
+        return of_adjoint ? product(adjoint(a), b) : product(a, b);
     }
-    const int rows = op_a == Op::none ? a.rows() : a.cols();
-    const int terms = op_a == Op::none ? a.cols() : a.rows();
-    const int cols = op_b == Op::none ? b.cols() : b.rows();
+    const int rows = of_adjoint ? a.cols() : a.rows();
+    const int terms = b.rows();
+    const int cols = b.cols();
     SmallMatrix<W> result(rows, cols);
     if (rows == 0 || cols == 0 || terms == 0) {
         return result;
     }
     const W one(1);
     const W zero(0);
-    const char letters[] = {static_cast<char>(op_b), static_cast<char>(op_a)};
     const int ld_a = a.cols();
-    const int ld_b = b.cols();
-    blas->multiply(&letters[0], &letters[1], &cols, &rows, &terms, &one, b.data(), &ld_b, a.data(),
-                   &ld_a, &zero, result.data(), &cols, 1, 1);
+    blas->multiply("N", of_adjoint ? "C" : "N", &cols, &rows, &terms, &one, b.data(), &cols,
+                   a.data(), &ld_a, &zero, result.data(), &cols, 1, 1);
     return result;
 }
 
@@ -101,7 +94,7 @@ std::optional<ShiftedSpectrum<W>> shifted_spectrum(Context& ctx, const SmallMatr
     if ((side != t.begin() && side[-1] >= -noise) || (side != t.end() && *side <= noise)) {
         return std::nullopt;
     }
-    SmallMatrix<W> m = blas_product(blas, of_b.vectors, Op::adjoint, of_shifted.vectors, Op::none);
+    SmallMatrix<W> m = blas_product(blas, of_b.vectors, of_shifted.vectors, true);
     // The root of rounding noise would be large: sqrt(1e-16) = 1e-8.
     const double null =
         std::max(rounding, 4 * std::sqrt(n) * std::numeric_limits<double>::epsilon()) *
@@ -110,7 +103,7 @@ std::optional<ShiftedSpectrum<W>> shifted_spectrum(Context& ctx, const SmallMatr
         m, [&](std::size_t i) { return of_b.values[i] > null ? std::sqrt(of_b.values[i]) : 0.0; });
     SmallMatrix<W> solved = adjoint(m);
     scale_rows(solved, [&](std::size_t i) { return 1 / t[i]; });
-    const SmallMatrix<W> c = blas_product(blas, m, Op::none, solved, Op::none);
+    const SmallMatrix<W> c = blas_product(blas, m, solved);
     const HermitianPairs<W> of_c = all_pairs(ctx, hermitian_part(c));
     const double error = rounding_of(of_c.values);
     std::vector<int> columns;
@@ -134,8 +127,7 @@ std::optional<ShiftedSpectrum<W>> shifted_spectrum(Context& ctx, const SmallMatr
             y(i, j) = factor * of_c.vectors(i, column);
         }
     }
-    found.vectors = blas_product(blas, of_shifted.vectors, Op::none,
-                                 blas_product(blas, solved, Op::none, y, Op::none), Op::none);
+    found.vectors = blas_product(blas, of_shifted.vectors, blas_product(blas, solved, y));
     return found;
 }
 

@@ -356,7 +356,9 @@ class DenseSearch : public VerifiedSearch<T> {
         vectors_ = send_vectors(spectrum, choice_.indices, true);
         pairs_ = pairs_of(std::as_const(vectors_).view(), choice_.indices);
         doubtful_ = {};
-        if (this->problem().b != nullptr) {
+        const double error =
+            errors_.empty() ? 0 : *std::max_element(errors_.begin(), errors_.end());
+        if (this->problem().b != nullptr && error > this->tolerance() * size_of_values()) {
             doubtful_.indices = doubtful_pairs(values_, errors_, this->options(), which_, choice_);
             const BlockVector<T> x = send_vectors(spectrum, doubtful_.indices, false);
             doubtful_.pairs = pairs_of(x.view(), doubtful_.indices);
@@ -386,12 +388,13 @@ class DenseSearch : public VerifiedSearch<T> {
         return wrong;
     }
 
-    /// True if the residual is above what rounding explains and, if no value is in doubt, above the
-    /// tolerance. With a loose tolerance, errors of doubtful values could otherwise hide a copy.
+    /// True if the residual is above what rounding explains and, if no value is in doubt or there
+    /// can be no shifts, above the tolerance. With a loose tolerance, errors of doubtful values
+    /// could otherwise hide a copy.
     bool is_wrong(const RitzPair& pair) const {
         const double rounding = attainable_slack * attainable_tolerance<T>(0);
-        const double bound =
-            doubtful_.indices.empty() ? std::max(this->tolerance(), rounding) : rounding;
+        const bool is_strict = !doubtful_.indices.empty() && constraints_.width() == 0;
+        const double bound = is_strict ? rounding : std::max(this->tolerance(), rounding);
         return pair.residual > bound * scale(pair.value);
     }
 
@@ -432,7 +435,8 @@ class DenseSearch : public VerifiedSearch<T> {
                                  ", because B is singular to rounding";
         const bool at_low = negative + unsigned_pairs > 0;
         const bool at_high = positive + unsigned_pairs > 0;
-        if ((wants_low_end() && at_low) || (wants_high_end() && at_high)) {
+        if ((wants_low_end(this->options(), which_) && at_low) ||
+            (wants_high_end(this->options(), which_) && at_high)) {
             throw_indefinite<InfiniteEigenvalueError>(
                 text + ", among them the wanted ones; " +
                 finite_request(this->options(), which_, !at_low, !at_high));
@@ -468,17 +472,6 @@ class DenseSearch : public VerifiedSearch<T> {
         if (!enough && !found_.complete) {
             throw_degenerate();
         }
-    }
-
-    bool wants_low_end() const {
-        return !this->options().window &&
-               (which_ == Which::smallest || which_ == Which::largest_magnitude ||
-                (which_ == Which::both_ends && this->options().k > 1));
-    }
-    bool wants_high_end() const {
-        return !this->options().window &&
-               (which_ == Which::largest || which_ == Which::largest_magnitude ||
-                which_ == Which::both_ends);
     }
 
     /// The vectors of some values, by the rank that has the spectrum; those of `chosen` pairs are

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "solvers/eigen/search/infinite_values.hpp"
 
-#include <cmath>
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -23,15 +23,26 @@ std::string finite_request(const EigenOptions& options, Which which, bool low, b
     return "request " + (which != Which::largest && high ? "the largest, or " + target : target);
 }
 
+bool wants_low_end(const EigenOptions& options, Which which) {
+    return !options.window && (which == Which::smallest || which == Which::largest_magnitude ||
+                               (which == Which::both_ends && options.k > 1));
+}
+
+bool wants_high_end(const EigenOptions& options, Which which) {
+    return !options.window && (which == Which::largest || which == Which::largest_magnitude ||
+                               which == Which::both_ends);
+}
+
 template <class T>
 void refuse_infinite_ends(Context& ctx, const EigenProblem<T>& problem,
                           const EigenOptions& options) {
     const auto* a = dynamic_cast<const SparseMatrix<T>*>(&problem.a);
     const auto* b = dynamic_cast<const SparseMatrix<T>*>(problem.b);
     const Which which = options.which;
-    const bool at_end = which == Which::smallest || which == Which::largest ||
-                        which == Which::both_ends || which == Which::largest_magnitude;
-    if (a == nullptr || b == nullptr || options.window || !at_end || problem.constraints.cols > 0) {
+    const bool wants_low = wants_low_end(options, which);
+    const bool wants_high = wants_high_end(options, which);
+    if (a == nullptr || b == nullptr || !(wants_low || wants_high) ||
+        problem.constraints.cols > 0) {
         return;
     }
     struct Row {
@@ -44,6 +55,12 @@ void refuse_infinite_ends(Context& ctx, const EigenProblem<T>& problem,
         b->for_each_entry(ctx, [&](std::size_t row, std::int64_t, T value) {
             rows[row].zero_b = rows[row].zero_b && value == T(0);
         });
+    });
+    const auto is_zero_row = [](const Row& row) { return row.zero_b; };
+    if (ctx.comm().sum(std::int64_t{std::count_if(rows.begin(), rows.end(), is_zero_row)}) == 0) {
+        return;
+    }
+    ctx.comm().agree([&] {
         a->for_each_entry(ctx, [&](std::size_t row, std::int64_t column, T value) {
             rows[row].zero_a = rows[row].zero_a && value == T(0);
             if (column == static_cast<std::int64_t>(row)) {
@@ -68,9 +85,6 @@ void refuse_infinite_ends(Context& ctx, const EigenProblem<T>& problem,
     const bool low = ctx.comm().sum(negative) > 0;
     const bool high = ctx.comm().sum(positive) > 0;
     const std::int64_t most = problem.a.row_map().global_rows() - zero;
-    const bool wants_low = which == Which::largest_magnitude || which == Which::smallest ||
-                           (which == Which::both_ends && options.k > 1);
-    const bool wants_high = which != Which::smallest;
     if (zero == 0 || !((low && wants_low) || (high && wants_high) || options.k > most)) {
         return;
     }
