@@ -50,6 +50,11 @@ struct MtsmConfig {
                   (int, blocks))
 };
 
+struct MtsmDirectConfig {
+    QUIVER_FIELDS(MtsmDirectConfig, (int, n), (bool, conjugated), (int, vector), (int, ahead),
+                  (int, threads), (int, blocks))
+};
+
 /// The fields that C = A^T B and Y = X C of half and bfloat16 blocks share.
 #define QUIVER_FOLDED                                                                             \
     (int, m), (int, n), (int, fold), (int, split), (int, row_warps), (int, steps), (int, stages), \

@@ -26,9 +26,11 @@ const Planner::Ready& ready_for(Context& ctx, const MtsmArgs<A, T>& args) {
 
 template <class A, class T>
 unsigned blocks_of(const Context& ctx, const MtsmArgs<A, T>& args, const PlannedKernel& planned) {
-    const std::int64_t units =
-        ((args.m + planned.rows - 1) / planned.rows) *
-        std::max<std::int64_t>((args.k + planned.depth - 1) / planned.depth, 1);
+    const std::int64_t parts =
+        planned.depth == 0
+            ? 1
+            : std::max<std::int64_t>((args.k + planned.depth - 1) / planned.depth, 1);
+    const std::int64_t units = (args.m + planned.rows - 1) / planned.rows * parts;
     return static_cast<unsigned>(
         std::min({units, std::int64_t{multiprocessors(ctx)} * planned.blocks_per_multiprocessor,
                   most_blocks}));
@@ -77,6 +79,9 @@ MtsmShape mtsm_shape(const MtsmArgs<A, T>& args) {
             : std::min<int>(sizeof(T), Layout::of(args.x, static_cast<int>(args.x_row % 16),
                                                   args.x_col, sizeof(T))
                                            .unit);
+    if (!args.along_sum && args.y_row == 1 && args.k <= most_direct_terms) {
+        shape.unit_y = Layout::of(args.y, 0, args.y_col, sizeof(T)).unit;
+    }
     shape.log_m = std::min(log_of(args.m - 1), 20);
     shape.log_k = std::min(log_of(args.k - 1), 15);
     return shape;

@@ -119,7 +119,31 @@ std::size_t shared_bytes(const MtsmPlan& plan, const MtsmShape& shape) {
            static_cast<std::size_t>(4 * MtsmPlan::threads * shape.scalar_bytes());
 }
 
+/// Bytes of shared memory for X in a direct plan, for any number of terms with the log_k of the
+/// shape.
+std::size_t direct_bytes(const MtsmShape& shape) {
+    return static_cast<std::size_t>((1 << shape.log_k) * round_up(shape.n, vector_x(shape)) *
+                                    shape.scalar_bytes());
+}
+
+bool is_legal_direct(const MtsmPlan& plan, const MtsmShape& shape, const Machine& machine) {
+    constexpr int most_registers = 96;  // of 128, for sums and loads in flight
+    const int words = shape.scalar_bytes() / 4;
+    const int bytes = plan.rows_a_thread * shape.scalar_bytes();
+    const bool aligned =
+        plan.rows_a_thread == 1 || bytes <= std::min({16, shape.unit_a, shape.unit_y});
+    return !plan.tensor && !shape.along_sum && shape.a == shape.scalar && shape.unit_y > 0 &&
+           1 << shape.log_k <= most_direct_terms && aligned && plan.rows_a_thread >= 1 &&
+           plan.warps_m == warps && plan.warps_n == 1 && plan.groups == 1 && plan.depth >= 1 &&
+           plan.blocks == 2 && !plan.shifted && !plan.spread &&
+           plan.rows_a_thread * words * (shape.n + plan.depth) <= most_registers &&
+           shared_fits(direct_bytes(shape), plan.blocks, machine);
+}
+
 bool is_legal(const MtsmPlan& plan, const MtsmShape& shape, const Machine& machine) {
+    if (plan.direct) {
+        return is_legal_direct(plan, shape, machine);
+    }
     const int columns = plan.columns(shape);
     // The terms that a warp adds in one step of the loop of src/mtsm_tiles.cuh.
     const int terms = plan.tensor ? plan.depth * real_terms(shape) : plan.depth;
@@ -166,12 +190,44 @@ double shifted_lines_factor(const MtsmShape& shape, double line) {
     return shape.along_sum ? 1 + 32 / line : line < 1024 ? 1.15 : 1;
 }
 
-/// True for the kind of plans that was measured to be the fastest on an H100. In single precision
-/// these are shifted ones, and spread ones for a tall B of few aligned terms across the sum.
+constexpr int log_few = 4;
+constexpr int log_many = 17;
+
+/// The legal direct plans, each with a cost that orders them: long vectors first, and as many loads
+/// ahead as there are terms. Measured on an H100.
+std::vector<std::pair<double, MtsmPlan>> direct_plans(const MtsmShape& shape,
+                                                      const Machine& machine) {
+    std::vector<std::pair<double, MtsmPlan>> costs;
+    MtsmPlan plan;
+    plan.direct = true;
+    plan.warps_m = warps;
+    plan.groups = 1;
+    plan.stages = 2;
+    plan.blocks = 2;
+    for (plan.rows_a_thread = 1; plan.rows_a_thread <= 4; plan.rows_a_thread *= 2) {
+        for (plan.depth = 4; plan.depth <= 8; plan.depth *= 2) {
+            if (is_legal(plan, shape, machine)) {
+                const bool short_sum = 1 << shape.log_k < plan.depth;
+                costs.emplace_back(1.0 / plan.rows_a_thread + 0.1 / plan.depth + short_sum, plan);
+            }
+        }
+    }
+    return costs;
+}
+
+/// True for shapes with which direct plans were measured to be the fastest on an H100.
+bool prefers_direct(const MtsmShape& shape) {
+    constexpr int widest = 16;
+    return (shape.scalar == Dtype::s || shape.scalar == Dtype::d) && shape.n <= widest &&
+           shape.log_k >= 3 && shape.log_k <= log_few && shape.log_m >= log_many &&
+           shape.unit_a == 16 && shape.unit_y == 16;
+}
+
+/// True for the kind of plans without direct ones that was measured to be the fastest on an H100.
+/// In single precision these are shifted ones, and spread ones for a tall B of few aligned terms
+/// across the sum.
 bool is_measured_kind(const MtsmPlan& plan, const MtsmShape& shape) {
     constexpr int widest = 24;
-    constexpr int log_few = 4;
-    constexpr int log_many = 17;
     const bool single = shape.a == Dtype::s && shape.n <= widest;
     const bool shifted = single && shape.unit_a == 4;  // lines of an even length were not measured
     const bool tall = !shape.along_sum && shape.log_k <= log_few && shape.log_m >= log_many;
@@ -307,6 +363,10 @@ std::vector<MtsmPlan> mtsm_plans(const MtsmShape& shape, const Machine& machine)
             }
         }
     }
+    const double added = prefers_direct(shape) ? -other_kind : 2 * other_kind;
+    for (const auto& [order, direct] : direct_plans(shape, machine)) {
+        costs.emplace_back(order + added, direct);
+    }
     const std::size_t all = costs.size();
     return ranked(std::move(costs), all);
 }
@@ -315,6 +375,23 @@ std::optional<PlannedKernel> kernel_of(const MtsmPlan& plan, const MtsmShape& sh
                                        const Machine& machine) {
     if (!is_legal(plan, shape, machine)) {
         return std::nullopt;
+    }
+    PlannedKernel kernel;
+    kernel.threads = MtsmPlan::threads;
+    kernel.rows = plan.rows(shape);
+    if (plan.direct) {
+        const MtsmDirectConfig config{.n = shape.n,
+                                      .conjugated = shape.conjugated,
+                                      .vector = plan.rows_a_thread,
+                                      .ahead = plan.depth,
+                                      .threads = MtsmPlan::threads,
+                                      .blocks = plan.blocks};
+        kernel.source = "mtsm_direct.cuh";
+        kernel.expression = instance("mtsm_direct", name_of(shape.scalar), config);
+        kernel.shared_bytes = direct_bytes(shape);
+        kernel.blocks_per_multiprocessor = 2 * plan.blocks;  // of which each has few rows
+        kernel.depth = 0;
+        return kernel;
     }
     const MtsmConfig config{.tensor = plan.tensor,
                             .along_sum = shape.along_sum,
@@ -336,18 +413,18 @@ std::optional<PlannedKernel> kernel_of(const MtsmPlan& plan, const MtsmShape& sh
                             .spread = plan.spread,
                             .threads = MtsmPlan::threads,
                             .blocks = plan.blocks};
-    PlannedKernel kernel;
     kernel.source = "mtsm.cuh";
     kernel.expression = instance("mtsm", name_of(shape.a), name_of(shape.scalar), config);
-    kernel.threads = MtsmPlan::threads;
     kernel.shared_bytes = shared_bytes(plan, shape);
-    kernel.rows = plan.rows(shape);
     kernel.blocks_per_multiprocessor = plan.blocks;
     kernel.depth = plan.depth;
     return kernel;
 }
 
 std::size_t mtsm_workspace(unsigned blocks, const PlannedKernel& kernel, int n) {
+    if (kernel.depth == 0) {
+        return 0;  // no block adds to the sums of another one
+    }
     return std::size_t{2} * blocks * static_cast<std::size_t>(kernel.rows) *
            static_cast<std::size_t>(n);
 }

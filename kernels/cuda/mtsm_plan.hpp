@@ -21,6 +21,9 @@ struct MtsmShape {
     /// elements.
     int unit_a = 16, unit_x = 16;
     bool x_rows = true;
+    /// The largest of 16, 8 or 4 that divides the addresses of the columns of Y, if Y is stored by
+    /// columns and A is across the sum with at most most_direct_terms terms; otherwise 0.
+    int unit_y = 0;
     /// Approximate binary logarithms of the rows and columns of op(A).
     int log_m = 14, log_k = 14;
 
@@ -33,13 +36,16 @@ struct MtsmShape {
 /// rows per warp. warps_m, warps_n, groups: the eight warps are divided among rows, columns, and
 /// groups of terms. shifted: lines of B that do not start at multiples of 16 bytes are copied in
 /// aligned pieces of 16 bytes. spread: without tensor cores, a thread reads single elements of B,
-/// and its rows are 32 apart; always with `shifted`.
+/// and its rows are 32 apart; always with `shifted`. direct: the kernel of src/mtsm_direct.cuh, for
+/// a tall B of few terms; a thread has rows_a_thread adjacent rows and loads `depth` terms ahead,
+/// and there are no stages.
 struct MtsmPlan {
     using Request = MtsmShape;
     static constexpr int threads = 256;
     QUIVER_FIELDS(MtsmPlan, (bool, tensor, false), (int, rows_a_thread, 1), (int, warps_m, 1),
                   (int, warps_n, 1), (int, groups, 8), (int, depth, 16), (int, stages, 3),
-                  (int, blocks, 1), (bool, shifted, false), (bool, spread, false))
+                  (int, blocks, 1), (bool, shifted, false), (bool, spread, false),
+                  (bool, direct, false))
 
     /// Rows of Y per block.
     int rows(const MtsmShape& shape) const;
@@ -52,6 +58,8 @@ struct MtsmPlan {
 
 /// The most columns of one launch.
 inline constexpr int widest_mtsm = 64;
+/// The most terms of a direct plan.
+inline constexpr int most_direct_terms = 32;
 
 /// All plans that registers and shared memory allow, best by the model first. The model is that of
 /// the paper (section 3.1.8) with the terms of plan_arithmetic.hpp: memory time, increased by

@@ -130,15 +130,18 @@ struct PlannedKernel {
     /// all rows.
     bool bulk = false;
     int pieces_a_row = 0;
-    /// mtsm only: terms of the sum that a block processes at a time.
+    /// run: the threads copy all rows of a stage as one run of bytes.
+    bool run = false;
+    /// mtsm only: terms of the sum that a block processes at a time; 0: all.
     int depth = 1;
     /// tsmttsm only: the kernel adds to C, which must hold beta C before.
     bool atomics = false;
 };
 
 /// C = A^H B; see src/tsmttsm.cuh. tensor: uses the tensor cores; then tile_m and tile_n count
-/// warps, and `vector` the steps of a product. bulk: uses the copy engine. atomics: the blocks add
-/// their sums to C in any order, so that two runs may give different bits. streamed: the kernel of
+/// warps, and `vector` the steps of a product. bulk: uses the copy engine. run: the threads copy
+/// rows without gaps as one run of bytes, whatever the width. atomics: the blocks add their sums to
+/// C in any order, so that two runs may give different bits. streamed: the kernel of
 /// src/tsmttsm_streamed.cuh, for an A of many columns. Its teams share the columns of A, and a
 /// thread has tile_m of them. tile_n, 1 or 2, counts the lanes that share the columns of B. With
 /// `tensor`, tile_m and tile_n are 1; `vector` is not used.
@@ -146,20 +149,20 @@ struct TsmttsmPlan {
     using Request = Served;
     QUIVER_FIELDS(TsmttsmPlan, (bool, tensor, false), (int, tile_m, 1), (int, tile_n, 1),
                   (int, vector, 1), (int, rows, 1), (int, stages, 3), (bool, bulk, false),
-                  (bool, streamed, false), (int, team, 256), (int, threads, 256), (int, blocks, 1),
-                  (bool, atomics, false))
+                  (bool, run, false), (bool, streamed, false), (int, team, 256),
+                  (int, threads, 256), (int, blocks, 1), (bool, atomics, false))
     bool operator==(const TsmttsmPlan&) const = default;
 };
 
 /// Y = X C; see src/tsmm.cuh. tensor: uses the tensor cores; then tile_rows counts tiles of 16
-/// rows, tile_n warps, and `vector` steps. staged: results go through shared memory. streamed: the
-/// kernel of src/tsmm_streamed.cuh, for an X of many columns; tile_rows, tile_n, vector, stages,
-/// threads and blocks are its parameters, and a team is a warp.
+/// rows, tile_n warps, and `vector` steps. bulk, run: as in TsmttsmPlan. staged: results go through
+/// shared memory. streamed: the kernel of src/tsmm_streamed.cuh, for an X of many columns;
+/// tile_rows, tile_n, vector, stages, threads and blocks are its parameters, and a team is a warp.
 struct TsmmPlan {
     using Request = Served;
     QUIVER_FIELDS(TsmmPlan, (bool, tensor, false), (int, tile_rows, 1), (int, tile_n, 1),
                   (int, vector, 1), (int, vector_n, 1), (bool, in_registers, false),
-                  (int, stages, 3), (bool, bulk, false), (bool, staged, false),
+                  (int, stages, 3), (bool, bulk, false), (bool, run, false), (bool, staged, false),
                   (bool, streamed, false), (int, team, 256), (int, threads, 256), (int, blocks, 1))
     bool operator==(const TsmmPlan&) const = default;
 };
@@ -174,7 +177,7 @@ struct TsmmGramPlan {
 
 /// The kernel of a plan for operands with these layouts (threads copy for a bulk plan if the
 /// layouts do not allow bulk copies), or nothing if the plan is not legal for the shape or the
-/// machine.
+/// machine, or if it has runs and no operand needs them or a layout does not allow them.
 std::optional<PlannedKernel> kernel_of(const TsmttsmPlan& plan, const ProductShape& shape,
                                        const Layout& a, const Layout& b, const Machine& machine);
 std::optional<PlannedKernel> kernel_of(const TsmmPlan& plan, const ProductShape& shape,

@@ -72,6 +72,16 @@ inline bool bulk_possible(const Layout& layout, bool exact, int columns, int pit
     }
     return bulk_whole(layout, exact, columns, pitch) && rows * columns * scalar_bytes % 16 == 0;
 }
+/// True if threads can copy the rows of both blocks as runs of bytes (or, if rows are multiples of
+/// 16 bytes, row by row), and at least one of the blocks needs it. `same`: there is no second
+/// block.
+inline bool runs_possible(const Layout& a, int columns_a, int pitch_a, const Layout& b,
+                          int columns_b, int pitch_b, bool same, bool exact, int rows,
+                          int scalar_bytes) {
+    return (a.unit < 16 || (!same && b.unit < 16)) &&
+           bulk_possible(a, exact, columns_a, pitch_a, rows, scalar_bytes) &&
+           (same || bulk_possible(b, exact, columns_b, pitch_b, rows, scalar_bytes));
+}
 inline int copy_unit(const Layout& layout, int pitch, int scalar_bytes) {
     int unit = layout.unit;
     while (pitch * scalar_bytes % unit != 0) {

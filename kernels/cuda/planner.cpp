@@ -190,6 +190,7 @@ struct PlanTraits<MtsmPlan> {
         key.append(shape.a).append(shape.scalar).append(shape.n, 7).append(shape.unit_a, 5);
         key.append(shape.unit_x, 5).append(shape.log_m, 5).append(shape.log_k, 5);
         key.append(shape.along_sum, 1).append(shape.conjugated, 1).append(shape.x_rows, 1);
+        key.append(shape.unit_y, 5);
         key.append(machine.multiprocessors, 12);
     }
     static std::optional<MtsmPlan> choose(const TuningTable&, const MtsmShape& shape,

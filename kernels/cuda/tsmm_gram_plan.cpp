@@ -23,7 +23,7 @@ std::optional<Geometry> geometry_of(const TsmmGramPlan& plan, const ProductShape
     const ProductShape gram = sums_shape(shape);
     const auto rows = tiles_of(plan.update, shape);
     const auto sums = tiles_of(plan.sums, gram, false);
-    if (!rows || !sums || plan.update.streamed || plan.update.bulk ||
+    if (!rows || !sums || plan.update.streamed || plan.update.bulk || plan.update.run ||
         plan.update.team != plan.sums.team || plan.update.threads != plan.sums.threads ||
         shape.n > widest_panel) {
         return std::nullopt;

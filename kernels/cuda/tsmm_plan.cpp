@@ -79,8 +79,12 @@ std::optional<PlannedKernel> plan_kernel(const TsmmPlan& plan, const ProductShap
         return std::nullopt;
     }
     const int bytes = shape.scalar_bytes();
-    const auto geometry = [&](bool bulk) -> std::optional<PlannedKernel> {
-        const int pitch = pitch_of(plan, shape, *tiles, bulk, x);
+    const auto geometry = [&](bool bulk, bool run) -> std::optional<PlannedKernel> {
+        const int pitch = pitch_of(plan, shape, *tiles, bulk || run, x);
+        if (run && (shape.second > 0 || x.unit == 16 || tiles->depth != shape.m ||
+                    !bulk_possible(x, shape.exact, shape.m, pitch, tiles->rows, bytes))) {
+            return std::nullopt;
+        }
         if (bulk && (!machine.bulk_copies || shape.second > 0 ||
                      (pitch == shape.m && tiles->depth != shape.m) ||
                      !bulk_possible(x, shape.exact, shape.m, pitch, tiles->rows, bytes))) {
@@ -115,6 +119,7 @@ std::optional<PlannedKernel> plan_kernel(const TsmmPlan& plan, const ProductShap
         kernel.rows = tiles->rows * teams;
         kernel.blocks_per_multiprocessor = plan.blocks;
         kernel.bulk = bulk;
+        kernel.run = run;
         kernel.pieces_a_row = bulk && !bulk_whole(x, shape.exact, shape.m, pitch);
         if (!shared_fits(kernel.shared_bytes, plan.blocks, machine)) {
             return std::nullopt;
@@ -126,7 +131,9 @@ std::optional<PlannedKernel> plan_kernel(const TsmmPlan& plan, const ProductShap
                 .exact = shape.exact,
                 .stages = plan.stages,
                 .contiguous = shape.exact && x.contiguous && (shape.second == 0 || y.contiguous),
-                .bytes_x = bulk ? 0 : copy_unit(x, pitch, bytes),
+                .bytes_x = bulk  ? 0
+                           : run ? 16
+                                 : copy_unit(x, pitch, bytes),
                 .bytes_second = unit_second,
                 .staged_y = plan.staged,
                 .bytes_y = unit_y,
@@ -137,12 +144,15 @@ std::optional<PlannedKernel> plan_kernel(const TsmmPlan& plan, const ProductShap
         }
         return kernel;
     };
+    if (plan.run) {
+        return plan.bulk || plan.tensor ? std::nullopt : geometry(false, true);
+    }
     if (plan.bulk) {
-        if (auto kernel = geometry(true)) {
+        if (auto kernel = geometry(true, false)) {
             return kernel;
         }
     }
-    return geometry(false);
+    return geometry(false, false);
 }
 
 }  // namespace
@@ -206,7 +216,7 @@ std::optional<Clocks> clocks_of(const TsmmPlan& plan, const ProductShape& shape,
                        loads_c + per_row * (plan.tile_n + 4);
     }
     if (!kernel->bulk) {
-        instructions += 2 * read / (32 * layout_x.unit);
+        instructions += 2 * read / (32 * (kernel->run ? 16 : layout_x.unit));
     }
     instructions += stage_instructions(plan.team, kernel->bulk) / tiles->rows;
     clocks.memory = std::max(clocks.memory, kernel->pieces_a_row * bulk_row_clocks);
@@ -251,6 +261,7 @@ std::vector<TsmmPlan> tsmm_plans(const ProductShape& shape, const Machine& machi
     std::vector<std::pair<double, TsmmPlan>> costs;
     const int bytes = shape.scalar_bytes();
     const int words = words_of(shape);
+    const bool with_runs = shape.exact && shape.second == 0 && shape.m * bytes % 16 != 0;
     // Registers for the target addresses of copies of a second source; more for odd widths.
     const int second_registers = shape.second == 0 ? 0 : shape.exact ? 24 : 48;
     const auto add_stages = [&](TsmmPlan plan) {
@@ -260,11 +271,16 @@ std::vector<TsmmPlan> tsmm_plans(const ProductShape& shape, const Machine& machi
         }
         for (const int stages : {2, 3, 4}) {
             for (const int blocks : {1, 2, 3, 4}) {
-                for (const bool bulk : {false, true}) {
+                for (const auto& [bulk, run] :
+                     {std::pair{false, false}, {true, false}, {false, true}}) {
+                    if (run && (plan.tensor || !with_runs)) {
+                        continue;
+                    }
                     for (const bool staged : {false, true}) {
                         plan.stages = stages;
                         plan.blocks = blocks;
                         plan.bulk = bulk;
+                        plan.run = run;
                         plan.staged = staged;
                         if (!registers_fit(tiles->registers + (bulk ? 0 : 12) + second_registers,
                                            plan.threads, blocks)) {

@@ -95,7 +95,7 @@ std::optional<RowTiles> streamed_tiles(const TsmmPlan& plan, const ProductShape&
     if (plan.team != 32 || plan.threads < 32 || plan.threads > 1024 || plan.threads % 32 != 0 ||
         plan.stages < 2 || plan.tile_rows < 1 || plan.tile_n < 1 || plan.vector < 1 ||
         plan.vector > 4 || plan.blocks < 1 || plan.vector_n != 1 || plan.in_registers ||
-        plan.bulk || plan.staged || shape.second > 0) {
+        plan.bulk || plan.run || plan.staged || shape.second > 0) {
         return std::nullopt;
     }
     RowTiles tiles{};

@@ -101,14 +101,19 @@ std::optional<PlannedKernel> plan_kernel(const TsmttsmPlan& plan, const ProductS
         return streamed_sum_kernel(plan, shape, a, b, machine, named);
     }
     const int bytes = shape.scalar_bytes();
-    const auto geometry = [&](bool bulk) -> std::optional<PlannedKernel> {
-        const auto tiles = tiles_of(plan, shape, bulk);
+    const auto geometry = [&](bool bulk, bool run) -> std::optional<PlannedKernel> {
+        const bool gapless = bulk || run;
+        const auto tiles = tiles_of(plan, shape, gapless);
         if (!tiles) {
             return std::nullopt;
         }
         const int rows = std::max(1, plan.rows / tiles->row_multiple) * tiles->row_multiple;
-        const int pitch_a = pitch_of(plan, shape, *tiles, bulk, a, shape.m, tiles->columns_m);
-        const int pitch_b = pitch_of(plan, shape, *tiles, bulk, b, shape.n, tiles->columns_n);
+        const int pitch_a = pitch_of(plan, shape, *tiles, gapless, a, shape.m, tiles->columns_m);
+        const int pitch_b = pitch_of(plan, shape, *tiles, gapless, b, shape.n, tiles->columns_n);
+        if (run && !runs_possible(a, shape.m, pitch_a, b, shape.n, pitch_b, shape.same, shape.exact,
+                                  rows, bytes)) {
+            return std::nullopt;
+        }
         if (bulk &&
             (!machine.bulk_copies ||
              !bulk_possible(a, shape.exact, shape.m, pitch_a, rows, bytes) ||
@@ -126,6 +131,7 @@ std::optional<PlannedKernel> plan_kernel(const TsmttsmPlan& plan, const ProductS
         kernel.rows = rows * teams;
         kernel.blocks_per_multiprocessor = plan.blocks;
         kernel.bulk = bulk;
+        kernel.run = run;
         if (bulk) {
             kernel.pieces_a_row = !bulk_whole(a, shape.exact, shape.m, pitch_a) +
                                   (!shape.same && !bulk_whole(b, shape.exact, shape.n, pitch_b));
@@ -142,8 +148,12 @@ std::optional<PlannedKernel> plan_kernel(const TsmttsmPlan& plan, const ProductS
                                        .stages = plan.stages,
                                        .contiguous_a = shape.exact && a.contiguous,
                                        .contiguous_b = shape.exact && b.contiguous,
-                                       .bytes_a = bulk ? 0 : copy_unit(a, pitch_a, bytes),
-                                       .bytes_b = bulk ? 0 : copy_unit(b, pitch_b, bytes),
+                                       .bytes_a = bulk  ? 0
+                                                  : run ? 16
+                                                        : copy_unit(a, pitch_a, bytes),
+                                       .bytes_b = bulk  ? 0
+                                                  : run ? 16
+                                                        : copy_unit(b, pitch_b, bytes),
                                        .threads = plan.threads,
                                        .blocks = plan.blocks,
                                        .atomics = plan.atomics};
@@ -151,12 +161,15 @@ std::optional<PlannedKernel> plan_kernel(const TsmttsmPlan& plan, const ProductS
         }
         return kernel;
     };
+    if (plan.run) {
+        return plan.bulk || plan.tensor ? std::nullopt : geometry(false, true);
+    }
     if (plan.bulk) {
-        if (auto kernel = geometry(true)) {
+        if (auto kernel = geometry(true, false)) {
             return kernel;
         }
     }
-    return geometry(false);
+    return geometry(false, false);
 }
 
 }  // namespace
@@ -177,7 +190,7 @@ std::optional<Clocks> clocks_of(const TsmttsmPlan& plan, const ProductShape& sha
     if (!kernel) {
         return std::nullopt;
     }
-    const auto tiles = tiles_of(plan, shape, kernel->bulk);
+    const auto tiles = tiles_of(plan, shape, kernel->bulk || kernel->run);
     const int bytes = shape.scalar_bytes();
     const double row_bytes = static_cast<double>(bytes) * (shape.m + (shape.same ? 0 : shape.n));
     const int block_teams = plan.threads / plan.team;
@@ -211,7 +224,8 @@ std::optional<Clocks> clocks_of(const TsmttsmPlan& plan, const ProductShape& sha
                        loads + 2.0 * tiles->slots / 32;
     }
     if (!kernel->bulk) {
-        instructions += 2 * row_bytes / (32 * std::min(layout_a.unit, layout_b.unit));
+        instructions +=
+            2 * row_bytes / (32 * (kernel->run ? 16 : std::min(layout_a.unit, layout_b.unit)));
     }
     instructions += stage_instructions(plan.team, kernel->bulk) / kernel->rows * block_teams;
     clocks.memory = std::max(clocks.memory, kernel->pieces_a_row * bulk_row_clocks);
@@ -237,13 +251,17 @@ std::vector<TsmttsmPlan> tsmttsm_plans(const ProductShape& shape, const Machine&
     std::vector<std::pair<double, TsmttsmPlan>> costs;
     const int bytes = shape.scalar_bytes();
     const int words = words_of(shape);
+    const int unit_m = copy_unit({}, shape.m, bytes);
+    const int unit_n = copy_unit({}, shape.n, bytes);
+    const bool with_runs = shape.exact && (shape.m * bytes % 16 != 0 || shape.n * bytes % 16 != 0);
     const auto add_stages = [&](TsmttsmPlan plan) {
-        for (const bool bulk : {false, true}) {
-            const auto tiles = tiles_of(plan, shape, bulk);
-            if (!tiles) {
+        for (const auto& [bulk, run] : {std::pair{false, false}, {true, false}, {false, true}}) {
+            const auto tiles = tiles_of(plan, shape, bulk || run);
+            if (!tiles || (run && (!with_runs || plan.tensor))) {
                 continue;
             }
             plan.bulk = bulk;
+            plan.run = run;
             const int parts = plan.tensor ? parts_of(shape.scalar) : 1;
             const int row_bytes =
                 bytes * (tiles->columns_m + (shape.same ? 0 : tiles->columns_n)) / parts;
@@ -256,12 +274,24 @@ std::vector<TsmttsmPlan> tsmttsm_plans(const ProductShape& shape, const Machine&
                         const int budget = kilobytes * 1024 / teams / stages;
                         plan.rows = std::max(1, budget / (row_bytes * tiles->row_multiple)) *
                                     tiles->row_multiple;
-                        if (!registers_fit(tiles->registers + (bulk ? 0 : 12), plan.threads,
-                                           blocks) ||
-                            (!bulk && plan.rows * row_bytes / plan.team > 40 * 4)) {
+                        // Row by row, a thread keeps the target address of every copy.
+                        const int copies = !shape.exact || bulk || run
+                                               ? 0
+                                               : plan.rows *
+                                                     (shape.m * bytes / unit_m +
+                                                      (shape.same ? 0 : shape.n * bytes / unit_n)) /
+                                                     plan.team;
+                        const int registers = tiles->registers + (bulk ? 0 : run ? 6 : 12 + copies);
+                        if (!registers_fit(registers, plan.threads, blocks) ||
+                            (!bulk &&
+                             plan.rows * row_bytes / plan.team > (run ? 40 * 16 : 40 * 4))) {
                             continue;
                         }
-                        const double cost = model_clocks(plan, shape, machine);
+                        // Kernels that need nearly all registers often spill some.
+                        const bool tight =
+                            !has_tensor_kernels(shape.scalar) &&
+                            !registers_fit(tiles->registers * 10 / 9, plan.threads, blocks);
+                        const double cost = model_clocks(plan, shape, machine) * (tight ? 1.1 : 1);
                         if (cost < HUGE_VAL) {
                             costs.emplace_back(cost, plan);
                         }

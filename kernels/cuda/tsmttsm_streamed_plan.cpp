@@ -117,7 +117,8 @@ std::optional<SumTiles> streamed_sum_tiles(const TsmttsmPlan& plan, const Produc
     if (!plan.streamed || plan.team < 32 || plan.team % 32 != 0 || plan.threads > 1024 ||
         plan.threads < plan.team || plan.threads % plan.team != 0 || plan.stages < 2 ||
         plan.rows < 1 || plan.tile_m < 1 || plan.tile_n < 1 || plan.tile_n > 2 ||
-        plan.vector != 1 || plan.blocks < 1 || plan.bulk || shape.same || shape.second > 0) {
+        plan.vector != 1 || plan.blocks < 1 || plan.bulk || plan.run || shape.same ||
+        shape.second > 0) {
         return std::nullopt;
     }
     const int warps = plan.team / 32;

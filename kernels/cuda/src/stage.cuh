@@ -176,6 +176,54 @@ class RowCopy {
     unsigned to_[count];
 };
 
+/// Rows without gaps on both sides, of any width: all rows of a stage are one run of bytes, 16 of
+/// which are copied at a time.
+template <class T, int TEAM, int ROWS, int COLUMNS, int PITCH>
+requires(PITCH == COLUMNS) class RowCopy<T, TEAM, ROWS, COLUMNS, PITCH, true, true, 16> {
+    static constexpr int row_bytes = COLUMNS * sizeof(T);
+    static constexpr int units = ROWS * row_bytes / 16;
+    static constexpr int count = ceil_div(units, TEAM);
+    static_assert(ROWS * row_bytes % 16 == 0);
+
+  public:
+    RowCopy(int thread, const T*, std::int64_t, int, int = 0) : thread_(thread) {}
+
+    /// Starts the copies of the block's rows from `first`, a multiple of ROWS, on; rows beyond
+    /// `rows` become zeros.
+    void start(T* shared, const T* block, std::int64_t first, std::int64_t rows) const {
+        const unsigned to = shared_address(shared) + thread_ * 16;
+        const char* const from =
+            reinterpret_cast<const char*>(block) + first * row_bytes + thread_ * 16;
+        if (first + ROWS <= rows) {
+#pragma unroll
+            for (int j = 0; j < count; ++j) {
+                if (exists(j)) {
+                    copy_async<16>(to + j * (TEAM * 16), from + j * (TEAM * 16), true);
+                }
+            }
+        } else {
+            const int left = static_cast<int>(rows - first) * row_bytes - thread_ * 16;
+#pragma unroll
+            for (int j = 0; j < count; ++j) {
+                if (exists(j)) {
+                    const int bytes = minimum(left - j * (TEAM * 16), 16);
+                    copy_async_part(
+                        to + j * (TEAM * 16),
+                        bytes > 0 ? from + j * (TEAM * 16) : reinterpret_cast<const char*>(block),
+                        bytes > 0 ? bytes : 0);
+                }
+            }
+        }
+    }
+
+  private:
+    bool exists(int j) const {
+        return units % TEAM == 0 || j + 1 < count || thread_ + j * TEAM < units;
+    }
+
+    const int thread_;
+};
+
 /// EXACT = false: the number of columns is a run-time argument, so that one kernel serves all
 /// widths up to its own with any layout. It copies 16 bytes at a time if both sides allow it, else
 /// BYTES.

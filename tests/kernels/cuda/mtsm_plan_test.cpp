@@ -174,5 +174,50 @@ TEST(MtsmPlans, TallMatricesOfFewColumnsHaveNoTermsToSpare) {
     }
 }
 
+MtsmShape tall_by_columns(Dtype scalar, int n, int k) {
+    MtsmShape shape;
+    shape.a = shape.scalar = scalar;
+    shape.n = n;
+    shape.x_rows = false;
+    shape.unit_x = 4;
+    shape.unit_y = 16;
+    shape.log_m = 20;
+    for (shape.log_k = 0; 1 << shape.log_k < k; ++shape.log_k) {
+    }
+    return shape;
+}
+
+TEST(MtsmPlans, TallMatricesByColumnsAreReadDirectly) {
+    for (const Dtype scalar : {Dtype::s, Dtype::d}) {
+        for (const int width : {8, 16}) {
+            const MtsmShape shape = tall_by_columns(scalar, width, width);
+            const MtsmPlan plan = mtsm_plans(shape, {}).front();
+            EXPECT_TRUE(plan.direct) << letter(scalar) << width;
+            EXPECT_EQ(plan.rows_a_thread, 16 / shape.scalar_bytes()) << to_text(plan);
+            EXPECT_EQ(plan_of<MtsmPlan>(to_text(plan)), plan);
+            const auto kernel = kernel_of(plan, shape, {}).value();
+            EXPECT_STREQ(kernel.source, "mtsm_direct.cuh");
+            EXPECT_EQ(mtsm_workspace(132, kernel, width), 0u);
+
+            MtsmShape other = shape;
+            other.log_m = 14;
+            EXPECT_FALSE(mtsm_plans(other, {}).front().direct) << "not tall";
+            other = shape;
+            other.unit_a = 4;
+            EXPECT_FALSE(mtsm_plans(other, {}).front().direct) << "not aligned";
+            EXPECT_FALSE(kernel_of(plan, other, {})) << "not aligned";
+            other = shape;
+            other.unit_y = 0;
+            EXPECT_FALSE(kernel_of(plan, other, {})) << "Y is stored by rows";
+            other = shape;
+            other.along_sum = true;
+            EXPECT_FALSE(kernel_of(plan, other, {})) << "A is stored by rows";
+            other = shape;
+            other.log_k = 6;
+            EXPECT_FALSE(kernel_of(plan, other, {})) << "too many terms";
+        }
+    }
+}
+
 }  // namespace
 }  // namespace quiver::cuda

@@ -12,15 +12,18 @@
 namespace quiver::test {
 namespace {
 
-template <class A, class T>
-void check_any_plan(Context& ctx, std::mt19937_64& generator) {
-    const auto pick = [&](int most) { return 1 + static_cast<int>(generator() % most); };
-    const int m = pick(generator() % 3 == 0 ? 1500 : 300);
-    const int k = pick(generator() % 3 == 0 ? 600 : 200);
-    const int n = pick(generator() % 2 == 0 ? 12 : 64);
-    const bool along_sum = generator() % 2 == 0;
-    const bool conjugated = is_complex_v<T> && generator() % 2 == 0;
-    const bool x_rows = generator() % 2 == 0;
+/// A random problem: B has `m` x `k` elements.
+struct Problem {
+    int m, k, n;
+    bool along_sum, conjugated, x_rows, y_rows;
+};
+
+/// Compares a random plan among those that `allowed` accepts with the reference; a no-op if there
+/// is none.
+template <class A, class T, class Allowed>
+void check_plan(Context& ctx, std::mt19937_64& generator, const Problem& problem,
+                Allowed&& allowed) {
+    const auto [m, k, n, along_sum, conjugated, x_rows, y_rows] = problem;
     const auto layout = [&] { return layouts[generator() % 3]; };
     const auto integers = [&]<class V>(V, std::int64_t rows, int cols) {
         return Global<V>(rows, cols, [&] {
@@ -33,18 +36,37 @@ void check_any_plan(Context& ctx, std::mt19937_64& generator) {
     };
     const auto a = integers(A{}, along_sum ? m : k, along_sum ? k : m);
     const auto x = integers(T{}, x_rows ? k : n, x_rows ? n : k);
+    const bool update = generator() % 2 == 0;
+    auto expected = update ? integers(T{}, y_rows ? m : n, y_rows ? n : m)
+                           : poisoned_global<T>(y_rows ? m : n, y_rows ? n : m);
     TestBlock<A> a_block(ctx, a, layout(), Place::device);
     TestBlock<T> x_block(ctx, x, layout(), Place::device);
-    TestBlock<T> y_block(ctx, poisoned_global<T>(m, n), layout(), Place::device);
+    TestBlock<T> y_block(ctx, expected, layout(), Place::device);
     const auto av = a_block.view();
     const auto xv = x_block.view();
     const auto yv = y_block.view();
-    const std::int64_t x_row = x_rows ? xv.ld : 1;
-    const std::int64_t x_col = x_rows ? 1 : xv.ld;
-    const MtsmArgs<A, T> args{m,       k,     n,     T(1), av.data, av.ld, along_sum, conjugated,
-                              xv.data, x_row, x_col, T(0), yv.data, yv.ld, 1};
-    const auto plans = mtsm_plans(cuda::mtsm_shape(args), ctx.service<cuda::Planner>().machine());
-    ASSERT_FALSE(plans.empty());
+    const T alpha = update ? T(-2) : T(1);
+    const T beta = update ? T(3) : T(0);
+    const MtsmArgs<A, T> args{m,
+                              k,
+                              n,
+                              alpha,
+                              av.data,
+                              av.ld,
+                              along_sum,
+                              conjugated,
+                              xv.data,
+                              x_rows ? xv.ld : 1,
+                              x_rows ? 1 : xv.ld,
+                              beta,
+                              yv.data,
+                              y_rows ? yv.ld : 1,
+                              y_rows ? 1 : yv.ld};
+    auto plans = mtsm_plans(cuda::mtsm_shape(args), ctx.service<cuda::Planner>().machine());
+    std::erase_if(plans, [&](const cuda::MtsmPlan& plan) { return !allowed(plan); });
+    if (plans.empty()) {
+        return;
+    }
     const cuda::MtsmPlan& plan = plans[generator() % plans.size()];
     SCOPED_TRACE(std::to_string(m) + " x " + std::to_string(k) + " x " + std::to_string(n) +
                  (along_sum ? ", along the sum, " : ", across the sum, ") + to_text(plan));
@@ -52,13 +74,27 @@ void check_any_plan(Context& ctx, std::mt19937_64& generator) {
         ctx.scratch(MemoryKind::device, cuda::workspace_bytes(ctx, args, plan));
     cuda::mtsm(ctx, args, plan, workspace.as<void>());
 
-    Global<T> expected(m, n);
     reference::mtsm<wide_t<T>>(MtsmArgs<A, T>{
-        m, k, n, T(1), a.values.data(), a.cols, along_sum, conjugated, x.values.data(),
-        x_rows ? x.cols : 1, x_rows ? 1 : x.cols, T(0), expected.values.data(), n, 1});
+        m, k, n, alpha, a.values.data(), a.cols, along_sum, conjugated, x.values.data(),
+        x_rows ? x.cols : 1, x_rows ? 1 : x.cols, beta, expected.values.data(),
+        y_rows ? expected.cols : 1, y_rows ? 1 : expected.cols});
     a_block.expect_unchanged();
     x_block.expect_unchanged();
     expect_equal(y_block.result(), expected);
+}
+
+template <class A, class T>
+void check_any_plan(Context& ctx, std::mt19937_64& generator) {
+    const auto pick = [&](int most) { return 1 + static_cast<int>(generator() % most); };
+    const auto coin = [&] { return generator() % 2 == 0; };
+    const Problem problem{pick(generator() % 3 == 0 ? 1500 : 300),
+                          pick(generator() % 3 == 0 ? 600 : 200),
+                          pick(coin() ? 12 : 64),
+                          coin(),
+                          is_complex_v<T> && coin(),
+                          coin(),
+                          coin()};
+    check_plan<A, T>(ctx, generator, problem, [](const cuda::MtsmPlan&) { return true; });
 }
 
 template <class A>
@@ -77,6 +113,30 @@ TYPED_TEST(MtsmProducts, AnyPlanIsRight) {
     auto generator = make_generator();
     for (int trial = 0; trial < 16 && !::testing::Test::HasFailure(); ++trial) {
         check_any_plan<A, T>(ctx, generator);
+    }
+}
+
+/// Tall matrices of few columns, stored by columns as Y is.
+TYPED_TEST(MtsmProducts, AnyDirectPlanIsRight) {
+    if (test_place() == Place::host) {
+        GTEST_SKIP() << "plans are for kernels on a GPU";
+    }
+    using A = TypeParam;
+    if constexpr (sizeof(A) > 2) {
+        Context ctx = make_context();
+        auto generator = make_generator();
+        for (int trial = 0; trial < 24 && !::testing::Test::HasFailure(); ++trial) {
+            const auto up_to = [&](int most) { return 1 + static_cast<int>(generator() % most); };
+            const Problem problem{up_to(5000),
+                                  up_to(32),
+                                  up_to(16),
+                                  false,
+                                  is_complex_v<A> && generator() % 2 == 0,
+                                  generator() % 2 == 0,
+                                  false};
+            check_plan<A, A>(ctx, generator, problem,
+                             [](const cuda::MtsmPlan& plan) { return plan.direct; });
+        }
     }
 }
 

@@ -638,6 +638,35 @@ TEST(Nvrtc, CompilesShiftedMtsmWithoutSpills) {
     EXPECT_EQ(report("shifted mtsm, sm_90", all), 0);
 }
 
+TEST(Nvrtc, CompilesDirectMtsmWithoutSpills) {
+    Batch batch(4);
+    for (const Dtype scalar : {Dtype::s, Dtype::d, Dtype::c, Dtype::z}) {
+        for (const int n : {1, 2, 4, 7, 8, 12, 16, 20}) {
+            for (const int unit : {4, 8, 16}) {
+                MtsmShape shape;
+                shape.a = shape.scalar = scalar;
+                shape.n = n;
+                shape.conjugated = scalar == Dtype::c;
+                shape.unit_a = shape.unit_y = unit;
+                shape.log_m = 20;
+                shape.log_k = 4;
+                const auto plans = mtsm_plans(shape, Machine{});
+                const auto plan = std::find_if(plans.begin(), plans.end(),
+                                               [](const MtsmPlan& each) { return each.direct; });
+                if (plan != plans.end()) {
+                    const auto kernel = kernel_of(*plan, shape, Machine{});
+                    batch.add(kernel->source, "sm_90", kernel->expression);
+                }
+            }
+        }
+    }
+
+    const auto all = batch.compile_all();
+
+    EXPECT_GT(batch.offered(), 60u);
+    EXPECT_EQ(report("direct mtsm, sm_90", all), 0);
+}
+
 /// The model never chooses these. Tests of random plans run them.
 TEST(Nvrtc, CompilesShiftedMtsmOfOtherScalars) {
     Batch batch;

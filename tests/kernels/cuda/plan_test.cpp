@@ -164,6 +164,90 @@ TEST(Plans, ATableIsForTheGpusOfItsComputeCapability) {
     }
 }
 
+/// A block without gaps at an aligned address.
+Layout gapless(Dtype scalar, int columns) {
+    const int bytes = ProductShape(scalar, 1, 1).scalar_bytes();
+    return Layout::of(nullptr, columns, columns, bytes);
+}
+
+template <class Plan>
+std::vector<Plan> run_plans(std::vector<Plan> plans) {
+    std::erase_if(plans, [](const Plan& plan) { return !plan.run; });
+    return plans;
+}
+
+/// Runs are for rows that are no multiples of 16 bytes, without gaps and from an aligned address.
+TEST(Plans, RunsNeedOddRowsWithoutGaps) {
+    const auto check = [](const auto& plans, const ProductShape& shape) {
+        ASSERT_FALSE(plans.empty());
+        const Layout left = gapless(shape.scalar, shape.m);
+        const Layout right = gapless(shape.scalar, shape.n);
+        Layout padded = left;
+        padded.contiguous = false;
+        Layout shifted = left;
+        shifted.aligned = false;
+        for (std::size_t i = 0; i < plans.size(); i += 1 + plans.size() / 50) {
+            const auto& plan = plans[i];
+            const auto kernel = kernel_of(plan, shape, left, right, {});
+            ASSERT_TRUE(kernel) << to_text(plan);
+            EXPECT_TRUE(kernel->run && !kernel->bulk) << to_text(plan);
+            EXPECT_EQ(kernel->expression.find("bytes_x=4") + kernel->expression.find("bytes_a=4"),
+                      2 * std::string::npos);
+            for (const Layout& other : {padded, shifted}) {
+                EXPECT_FALSE(kernel_of(plan, shape, other, right, {})) << to_text(plan);
+            }
+        }
+    };
+    for (const Dtype scalar : {Dtype::s, Dtype::c}) {
+        const ProductShape odd(scalar, 41, 11);
+        check(run_plans(tsmttsm_plans(odd, {}, 100'000)), odd);
+        check(run_plans(tsmm_plans(odd, {}, 100'000)), odd);
+        const ProductShape even(scalar, 40, 12);
+        EXPECT_TRUE(run_plans(tsmttsm_plans(even, {}, 100'000)).empty());
+        EXPECT_TRUE(run_plans(tsmm_plans(even, {}, 100'000)).empty());
+        EXPECT_TRUE(run_plans(tsmttsm_plans(odd.shared(), {}, 100'000)).empty());
+        EXPECT_TRUE(run_plans(tsmm_plans(odd.shared(), {}, 100'000)).empty());
+    }
+}
+
+/// The plan of a neighbour's row is kept unless the model's first choice is clearly faster.
+TEST(Plans, AFavouriteReplacesOnlyAClearlySlowerNeighbour) {
+    const ProductShape shape(Dtype::s, 10, 41);
+    const Served served{shape, gapless(Dtype::s, 10), gapless(Dtype::s, 41)};
+    const auto plans = tsmm_plans(shape, {}, 100'000);
+    const double least = model_clocks(plans.front(), shape, {});
+    const auto slower_by = [&](double factor) {
+        return *std::find_if(plans.begin(), plans.end(), [&](const TsmmPlan& plan) {
+            return model_clocks(plan, shape, {}) >= factor * least && kernel_of(plan, served, {});
+        });
+    };
+    const auto chosen = [&](const TsmmPlan& neighbour) {
+        TuningTable table;
+        table.add("gpu 9.0 NVIDIA H100\ntsmm s 11x45 " + to_text(neighbour) + "\n", "table");
+        return best_plan<TsmmPlan>(table, served, {}, [&] { return plans; });
+    };
+    const TsmmPlan near = slower_by(1.05);
+    EXPECT_EQ(chosen(near), near);
+    EXPECT_EQ(chosen(slower_by(1.5)), plans.front());
+    EXPECT_EQ(best_plan<TsmmPlan>(TuningTable(), served, {}, [&] { return plans; }), plans.front());
+}
+
+/// A row with runs does not serve operands whose layout does not allow them.
+TEST(Plans, ARowWithRunsIsForOperandsWithoutGaps) {
+    const ProductShape shape(Dtype::s, 41, 10);
+    const TsmttsmPlan runs = run_plans(tsmttsm_plans(shape, {}, 100'000)).at(0);
+    TuningTable table;
+    table.add("gpu 9.0 NVIDIA H100\ntsmttsm s 41x10 " + to_text(runs) + "\n", "table");
+    const auto choice = [&](const Layout& a) {
+        return best_plan<TsmttsmPlan>(table, {shape, a, gapless(Dtype::s, 10)}, {},
+                                      [&] { return tsmttsm_plans(shape, {}, 100'000); });
+    };
+    EXPECT_EQ(choice(gapless(Dtype::s, 41)), runs);
+    const auto other = choice(Layout::any(4));
+    ASSERT_TRUE(other);
+    EXPECT_FALSE(other->run);
+}
+
 TEST(Plans, EveryPanelOfTsmttsmHasOne) {
     const Machine ampere{163 * 1024, 164 * 1024, false};
     for (const Machine& machine : {Machine{}, ampere}) {
@@ -399,9 +483,9 @@ TEST(Plans, IllegalStreamedSumsAreRefused) {
                  [](auto& plan) { plan.team = 48; }, [](auto& plan) { plan.threads += 16; },
                  [](auto& plan) { plan.stages = 4096; }, [](auto& plan) { plan.tile_m = 0; },
                  [](auto& plan) { plan.tile_m = 64; }, [](auto& plan) { plan.bulk = true; },
-                 [](auto& plan) { plan.rows = 0; }, [](auto& plan) { plan.tile_n = 2; },
-                 [](auto& plan) { plan.blocks = 4; }, [](auto& plan) { plan.vector = 2; },
-                 [](auto& plan) { plan.tile_n = 3; }}) {
+                 [](auto& plan) { plan.run = true; }, [](auto& plan) { plan.rows = 0; },
+                 [](auto& plan) { plan.tile_n = 2; }, [](auto& plan) { plan.blocks = 4; },
+                 [](auto& plan) { plan.vector = 2; }, [](auto& plan) { plan.tile_n = 3; }}) {
             TsmttsmPlan bad = good;
             change(bad);
             EXPECT_FALSE(kernel_of(bad, shape, {}, {}, {})) << to_text(bad);
@@ -449,8 +533,8 @@ TEST(Plans, IllegalStreamedOnesAreRefused) {
                  [](auto& plan) { plan.team = 64; }, [](auto& plan) { plan.threads = 48; },
                  [](auto& plan) { plan.stages = 4096; }, [](auto& plan) { plan.tile_rows = 0; },
                  [](auto& plan) { plan.tile_rows = 64; }, [](auto& plan) { plan.bulk = true; },
-                 [](auto& plan) { plan.staged = true; }, [](auto& plan) { plan.tile_n = 0; },
-                 [](auto& plan) { plan.blocks = 4; }}) {
+                 [](auto& plan) { plan.run = true; }, [](auto& plan) { plan.staged = true; },
+                 [](auto& plan) { plan.tile_n = 0; }, [](auto& plan) { plan.blocks = 4; }}) {
             TsmmPlan bad = good;
             change(bad);
             EXPECT_FALSE(kernel_of(bad, shape, {}, {}, {})) << to_text(bad);

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "kernels/cuda/plan_arithmetic.hpp"
+#include "kernels/cuda/planned_launch.hpp"
 #include "kernels/cuda/planner.hpp"
 #include "kernels/random.hpp"
 #include "kernels/reference/reference_kernels.hpp"
@@ -76,6 +77,28 @@ class PlannedProducts : public ::testing::Test {
         return result;
     }
 
+    /// Trials of random plans that copy rows without gaps as runs of bytes.
+    template <class Plan>
+    std::vector<Trial<T, Plan>> run_trials(Context& ctx, const AllPlans<Plan>& all) {
+        std::vector<Trial<T, Plan>> result;
+        // Wider blocks of doubles use the tensor cores, which have no runs.
+        std::uniform_int_distribution<int> width(1, std::is_same_v<T, double> ? 9 : 64);
+        std::uniform_int_distribution<std::int64_t> rows(0, 5000);
+        const cuda::Machine& machine = ctx.service<cuda::Planner>().machine();
+        while (result.size() < plans_a_test) {
+            const int m = width(generator) | 1;
+            const int n = width(generator);
+            auto plans = all({dtype_v<T>, m, n}, machine, 100'000'000);
+            std::erase_if(plans, [](const Plan& plan) { return !plan.run; });
+            if (!plans.empty()) {
+                const Layout packed{};
+                result.push_back({rows(generator), m, n, false, packed, packed,
+                                  plans[generator() % plans.size()]});
+            }
+        }
+        return result;
+    }
+
     /// Adds a trial of a random plan, if there is one.
     template <class Plan>
     void add_trial(Context& ctx, std::vector<Trial<T, Plan>>& result, int m, int n, bool same,
@@ -119,6 +142,10 @@ void PlannedProducts<T>::check_tsmttsm(Context& ctx, const Trial<T, cuda::Tsmtts
     const T alpha = other_coefficient<T>();
     const TsmttsmArgs<T> args{trial.rows, trial.m, trial.n, alpha,   av.data, av.ld,
                               bv.data,    bv.ld,   beta,    cv.data, cv.ld};
+    if (trial.plan.run && !cuda::kernel_of(trial.plan, cuda::OperandsOf(args).own,
+                                           ctx.service<cuda::Planner>().machine())) {
+        return;  // runs are for rows without gaps
+    }
     const Scratch workspace =
         ctx.scratch(MemoryKind::device, cuda::workspace_bytes(ctx, args, trial.plan));
 
@@ -167,6 +194,16 @@ TYPED_TEST(PlannedProducts, ALaneWithoutRowsReadsNothing) {
     }
 }
 
+TYPED_TEST(PlannedProducts, AnyRunOfTsmttsmIsRight) {
+    if constexpr (sizeof(TypeParam) < 16) {  // rows of double complex are multiples of 16 bytes
+        Context ctx = make_context();
+        for (const auto& trial :
+             this->template run_trials<cuda::TsmttsmPlan>(ctx, cuda::tsmttsm_plans)) {
+            this->check_tsmttsm(ctx, trial);
+        }
+    }
+}
+
 TYPED_TEST(PlannedProducts, AnyStreamedPlanOfTsmttsmIsRight) {
     Context ctx = make_context();
     for (auto& trial :
@@ -212,8 +249,8 @@ void PlannedProducts<T>::check_tsmm(Context& ctx, const Trial<T, cuda::TsmmPlan>
     const auto cv = c_block.view();
     const auto yv = y_block.view();
     const T alpha = other_coefficient<T>();
-    // The plan is legal for operands without gaps. With gaps it may need more shared memory
-    // than the device has.
+    // The plan is legal for operands without gaps. With gaps runs are impossible, and other plans
+    // may need more shared memory than the device has.
     if (!cuda::kernel_of(trial.plan, {dtype_v<T>, trial.m, trial.n},
                          cuda::Layout::of(xv.data, trial.m, xv.ld, sizeof(T)),
                          cuda::Layout::of(yv.data, trial.n, yv.ld, sizeof(T)),
@@ -251,6 +288,15 @@ TYPED_TEST(PlannedProducts, AnyPlanOfTsmmIsRight) {
     Context ctx = make_context();
     for (const auto& trial : this->template trials<cuda::TsmmPlan>(ctx, false, cuda::tsmm_plans)) {
         this->check_tsmm(ctx, trial);
+    }
+}
+
+TYPED_TEST(PlannedProducts, AnyRunOfTsmmIsRight) {
+    if constexpr (sizeof(TypeParam) < 16) {  // rows of double complex are multiples of 16 bytes
+        Context ctx = make_context();
+        for (const auto& trial : this->template run_trials<cuda::TsmmPlan>(ctx, cuda::tsmm_plans)) {
+            this->check_tsmm(ctx, trial);
+        }
     }
 }
 
