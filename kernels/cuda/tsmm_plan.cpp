@@ -67,6 +67,28 @@ RowTileConfig tile_config(const TsmmPlan& plan, const ProductShape& shape, int p
 
 namespace {
 
+/// How a block of threads writes Y: `unit` bytes at a time; with `flat` as one run of bytes from
+/// `elements` of shared memory, which are 0 without staging.
+struct Writing {
+    int unit;
+    bool flat = false;
+    int elements = 0;
+};
+
+Writing writing_of(const TsmmPlan& plan, const ProductShape& shape, const RowTiles& tiles,
+                   const Layout& y) {
+    const int bytes = shape.scalar_bytes();
+    Writing writing{.unit = y.unit};
+    if (plan.staged) {
+        writing.flat = y.unit < 16 && y.aligned && y.contiguous && shape.exact &&
+                       tiles.rows * shape.n * bytes % 16 == 0;
+        writing.unit = writing.flat ? 16 : y.unit;
+        const int vector = std::max(1, writing.unit / bytes);
+        writing.elements = tiles.rows * (writing.flat ? shape.n : odd_pitch(shape.n, vector));
+    }
+    return writing;
+}
+
 /// kernel_of; `named` = false omits the expression, which takes longer than everything else.
 std::optional<PlannedKernel> plan_kernel(const TsmmPlan& plan, const ProductShape& shape,
                                          const Layout& x, const Layout& y, const Machine& machine,
@@ -99,19 +121,11 @@ std::optional<PlannedKernel> plan_kernel(const TsmmPlan& plan, const ProductShap
             shape.second == 0
                 ? 0
                 : std::min(copy_unit(y, pitch, bytes), copy_unit(y, shape.m - shape.second, bytes));
-        int unit_y = y.unit;
-        bool flat = false;
-        int size_y = 0;
-        if (plan.staged) {
-            flat = y.unit < 16 && y.aligned && y.contiguous && shape.exact &&
-                   tiles->rows * shape.n * bytes % 16 == 0;
-            unit_y = flat ? 16 : y.unit;
-            const int vector = std::max(1, unit_y / bytes);
-            size_y = tiles->rows * (flat ? shape.n : odd_pitch(shape.n, vector));
-        }
+        const Writing writing = writing_of(plan, shape, *tiles, y);
         const int size_x = aligned_elements(tiles->rows * pitch, bytes);
-        const int elements = aligned_elements(tiles->size_c, bytes) +
-                             teams * (plan.stages * size_x + aligned_elements(size_y, bytes));
+        const int elements =
+            aligned_elements(tiles->size_c, bytes) +
+            teams * (plan.stages * size_x + aligned_elements(writing.elements, bytes));
         PlannedKernel kernel;
         kernel.source = "tsmm.cuh";
         kernel.threads = plan.threads;
@@ -136,8 +150,8 @@ std::optional<PlannedKernel> plan_kernel(const TsmmPlan& plan, const ProductShap
                                  : copy_unit(x, pitch, bytes),
                 .bytes_second = unit_second,
                 .staged_y = plan.staged,
-                .bytes_y = unit_y,
-                .flat_y = flat,
+                .bytes_y = writing.unit,
+                .flat_y = writing.flat,
                 .threads = plan.threads,
                 .blocks = plan.blocks};
             kernel.expression = instance_of("tsmm", shape.scalar, config);
@@ -253,6 +267,48 @@ double model_clocks(const TsmmPlan& plan, const ProductShape& shape, const Machi
     return clocks ? clocks->total() : HUGE_VAL;
 }
 
+namespace {
+
+/// Appends the legal plans that differ from `plan` in stages, blocks and ways of copying.
+void add_tsmm_stages(TsmmPlan plan, const ProductShape& shape, const Machine& machine,
+                     std::vector<std::pair<double, TsmmPlan>>& costs) {
+    const int bytes = shape.scalar_bytes();
+    const auto tiles = tiles_of(plan, shape);
+    if (!tiles || tiles->rows * shape.m * bytes / plan.team > 40 * 16) {
+        return;
+    }
+    const bool with_runs =
+        !plan.tensor && shape.exact && shape.second == 0 && shape.m * bytes % 16 != 0;
+    // Registers for the target addresses of copies of a second source; more for odd widths.
+    const int second_registers = shape.second == 0 ? 0 : shape.exact ? 24 : 48;
+    const auto add = [&](bool staged) {
+        plan.staged = staged;
+        const double cost = model_clocks(plan, shape, machine);
+        if (cost < HUGE_VAL) {
+            costs.emplace_back(cost, plan);
+        }
+    };
+    for (const int stages : {2, 3, 4}) {
+        for (const int blocks : {1, 2, 3, 4}) {
+            for (const auto& [bulk, run] :
+                 {std::pair{false, false}, {true, false}, {false, true}}) {
+                const int registers = tiles->registers + (bulk ? 0 : 12) + second_registers;
+                if ((run && !with_runs) || !registers_fit(registers, plan.threads, blocks)) {
+                    continue;
+                }
+                plan.stages = stages;
+                plan.blocks = blocks;
+                plan.bulk = bulk;
+                plan.run = run;
+                add(false);
+                add(true);
+            }
+        }
+    }
+}
+
+}  // namespace
+
 std::vector<TsmmPlan> tsmm_plans(const ProductShape& shape, const Machine& machine,
                                  std::size_t most) {
     if (shape.streamed) {
@@ -261,40 +317,6 @@ std::vector<TsmmPlan> tsmm_plans(const ProductShape& shape, const Machine& machi
     std::vector<std::pair<double, TsmmPlan>> costs;
     const int bytes = shape.scalar_bytes();
     const int words = words_of(shape);
-    const bool with_runs = shape.exact && shape.second == 0 && shape.m * bytes % 16 != 0;
-    // Registers for the target addresses of copies of a second source; more for odd widths.
-    const int second_registers = shape.second == 0 ? 0 : shape.exact ? 24 : 48;
-    const auto add_stages = [&](TsmmPlan plan) {
-        const auto tiles = tiles_of(plan, shape);
-        if (!tiles || tiles->rows * shape.m * bytes / plan.team > 40 * 16) {
-            return;
-        }
-        for (const int stages : {2, 3, 4}) {
-            for (const int blocks : {1, 2, 3, 4}) {
-                for (const auto& [bulk, run] :
-                     {std::pair{false, false}, {true, false}, {false, true}}) {
-                    if (run && (plan.tensor || !with_runs)) {
-                        continue;
-                    }
-                    for (const bool staged : {false, true}) {
-                        plan.stages = stages;
-                        plan.blocks = blocks;
-                        plan.bulk = bulk;
-                        plan.run = run;
-                        plan.staged = staged;
-                        if (!registers_fit(tiles->registers + (bulk ? 0 : 12) + second_registers,
-                                           plan.threads, blocks)) {
-                            continue;
-                        }
-                        const double cost = model_clocks(plan, shape, machine);
-                        if (cost < HUGE_VAL) {
-                            costs.emplace_back(cost, plan);
-                        }
-                    }
-                }
-            }
-        }
-    };
     const std::pair<int, int> teams[] = {{32, 128},  {64, 128},  {32, 256},  {64, 256},
                                          {128, 256}, {256, 256}, {224, 224}, {96, 96}};
     for (const auto& [team, threads] : teams) {
@@ -307,7 +329,7 @@ std::vector<TsmmPlan> tsmm_plans(const ProductShape& shape, const Machine& machi
                 for (const int warps_n : {1, 2, 4, 8}) {
                     plan.tile_rows = tiles_m;
                     plan.tile_n = warps_n;
-                    add_stages(plan);
+                    add_tsmm_stages(plan, shape, machine, costs);
                 }
             }
         }
@@ -334,7 +356,7 @@ std::vector<TsmmPlan> tsmm_plans(const ProductShape& shape, const Machine& machi
                         for (const bool in_registers : {false, true}) {
                             if (!in_registers || kept <= 72) {
                                 plan.in_registers = in_registers;
-                                add_stages(plan);
+                                add_tsmm_stages(plan, shape, machine, costs);
                             }
                         }
                         plan.in_registers = false;

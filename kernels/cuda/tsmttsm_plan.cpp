@@ -243,6 +243,63 @@ double model_clocks(const TsmttsmPlan& plan, const ProductShape& shape, const Ma
     return clocks ? clocks->total() : HUGE_VAL;
 }
 
+namespace {
+
+/// Appends the legal plans that differ from `plan` in rows, stages, blocks and ways of copying.
+void add_tsmttsm_stages(TsmttsmPlan plan, const ProductShape& shape, const Machine& machine,
+                        std::vector<std::pair<double, TsmttsmPlan>>& costs) {
+    const int bytes = shape.scalar_bytes();
+    const int unit_m = copy_unit({}, shape.m, bytes);
+    const int unit_n = copy_unit({}, shape.n, bytes);
+    const int teams = plan.threads / plan.team;
+    const int parts = plan.tensor ? parts_of(shape.scalar) : 1;
+    const bool with_runs =
+        !plan.tensor && shape.exact && (shape.m * bytes % 16 != 0 || shape.n * bytes % 16 != 0);
+    for (const auto& [bulk, run] : {std::pair{false, false}, {true, false}, {false, true}}) {
+        const auto tiles = tiles_of(plan, shape, bulk || run);
+        if (!tiles || (run && !with_runs)) {
+            continue;
+        }
+        plan.bulk = bulk;
+        plan.run = run;
+        const int row_bytes =
+            bytes * (tiles->columns_m + (shape.same ? 0 : tiles->columns_n)) / parts;
+        for (const int stages : {2, 3, 4}) {
+            for (const int kilobytes : {16, 24, 48, 72, 104, 150, 200}) {
+                for (const int blocks : {1, 2, 3, 4}) {
+                    plan.stages = stages;
+                    plan.blocks = blocks;
+                    const int budget = kilobytes * 1024 / teams / stages;
+                    plan.rows = std::max(1, budget / (row_bytes * tiles->row_multiple)) *
+                                tiles->row_multiple;
+                    // Row by row, a thread keeps the target address of every copy.
+                    const int copies = !shape.exact || bulk || run
+                                           ? 0
+                                           : plan.rows *
+                                                 (shape.m * bytes / unit_m +
+                                                  (shape.same ? 0 : shape.n * bytes / unit_n)) /
+                                                 plan.team;
+                    const int registers = tiles->registers + (bulk ? 0 : run ? 6 : 12 + copies);
+                    if (!registers_fit(registers, plan.threads, blocks) ||
+                        (!bulk && plan.rows * row_bytes / plan.team > (run ? 40 * 16 : 40 * 4))) {
+                        continue;
+                    }
+                    // Kernels that need nearly all registers often spill some.
+                    const bool tight =
+                        !has_tensor_kernels(shape.scalar) &&
+                        !registers_fit(tiles->registers * 10 / 9, plan.threads, blocks);
+                    const double cost = model_clocks(plan, shape, machine) * (tight ? 1.1 : 1);
+                    if (cost < HUGE_VAL) {
+                        costs.emplace_back(cost, plan);
+                    }
+                }
+            }
+        }
+    }
+}
+
+}  // namespace
+
 std::vector<TsmttsmPlan> tsmttsm_plans(const ProductShape& shape, const Machine& machine,
                                        std::size_t most) {
     if (shape.streamed) {
@@ -251,55 +308,6 @@ std::vector<TsmttsmPlan> tsmttsm_plans(const ProductShape& shape, const Machine&
     std::vector<std::pair<double, TsmttsmPlan>> costs;
     const int bytes = shape.scalar_bytes();
     const int words = words_of(shape);
-    const int unit_m = copy_unit({}, shape.m, bytes);
-    const int unit_n = copy_unit({}, shape.n, bytes);
-    const bool with_runs = shape.exact && (shape.m * bytes % 16 != 0 || shape.n * bytes % 16 != 0);
-    const auto add_stages = [&](TsmttsmPlan plan) {
-        for (const auto& [bulk, run] : {std::pair{false, false}, {true, false}, {false, true}}) {
-            const auto tiles = tiles_of(plan, shape, bulk || run);
-            if (!tiles || (run && (!with_runs || plan.tensor))) {
-                continue;
-            }
-            plan.bulk = bulk;
-            plan.run = run;
-            const int parts = plan.tensor ? parts_of(shape.scalar) : 1;
-            const int row_bytes =
-                bytes * (tiles->columns_m + (shape.same ? 0 : tiles->columns_n)) / parts;
-            const int teams = plan.threads / plan.team;
-            for (const int stages : {2, 3, 4}) {
-                for (const int kilobytes : {16, 24, 48, 72, 104, 150, 200}) {
-                    for (const int blocks : {1, 2, 3, 4}) {
-                        plan.stages = stages;
-                        plan.blocks = blocks;
-                        const int budget = kilobytes * 1024 / teams / stages;
-                        plan.rows = std::max(1, budget / (row_bytes * tiles->row_multiple)) *
-                                    tiles->row_multiple;
-                        // Row by row, a thread keeps the target address of every copy.
-                        const int copies = !shape.exact || bulk || run
-                                               ? 0
-                                               : plan.rows *
-                                                     (shape.m * bytes / unit_m +
-                                                      (shape.same ? 0 : shape.n * bytes / unit_n)) /
-                                                     plan.team;
-                        const int registers = tiles->registers + (bulk ? 0 : run ? 6 : 12 + copies);
-                        if (!registers_fit(registers, plan.threads, blocks) ||
-                            (!bulk &&
-                             plan.rows * row_bytes / plan.team > (run ? 40 * 16 : 40 * 4))) {
-                            continue;
-                        }
-                        // Kernels that need nearly all registers often spill some.
-                        const bool tight =
-                            !has_tensor_kernels(shape.scalar) &&
-                            !registers_fit(tiles->registers * 10 / 9, plan.threads, blocks);
-                        const double cost = model_clocks(plan, shape, machine) * (tight ? 1.1 : 1);
-                        if (cost < HUGE_VAL) {
-                            costs.emplace_back(cost, plan);
-                        }
-                    }
-                }
-            }
-        }
-    };
     const std::pair<int, int> teams[] = {{32, 128},  {64, 128},  {32, 256},  {64, 256},
                                          {128, 256}, {256, 256}, {224, 224}, {96, 96}};
     for (const auto& [team, threads] : teams) {
@@ -312,7 +320,7 @@ std::vector<TsmttsmPlan> tsmttsm_plans(const ProductShape& shape, const Machine&
                 for (const int warps_n : {1, 2, 4, 8}) {
                     plan.tile_m = warps_m;
                     plan.tile_n = warps_n;
-                    add_stages(plan);
+                    add_tsmttsm_stages(plan, shape, machine, costs);
                 }
             }
         }
@@ -332,7 +340,7 @@ std::vector<TsmttsmPlan> tsmttsm_plans(const ProductShape& shape, const Machine&
                         plan.vector = vector;
                         plan.tile_m = tile_m;
                         plan.tile_n = tile_n;
-                        add_stages(plan);
+                        add_tsmttsm_stages(plan, shape, machine, costs);
                     }
                 }
             }
