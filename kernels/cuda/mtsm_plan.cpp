@@ -127,7 +127,8 @@ std::size_t direct_bytes(const MtsmShape& shape) {
 }
 
 bool is_legal_direct(const MtsmPlan& plan, const MtsmShape& shape, const Machine& machine) {
-    constexpr int most_registers = 96;  // of 128, for sums and loads in flight
+    // Of 128 registers, for sums and loads in flight. Complex products need more temporary values.
+    const int most_registers = parts_of(shape.scalar) == 2 ? 88 : 96;
     const int words = shape.scalar_bytes() / 4;
     const int bytes = plan.rows_a_thread * shape.scalar_bytes();
     const bool aligned =
