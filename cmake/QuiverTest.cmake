@@ -10,7 +10,8 @@
 #                          processor has
 #   NAME.gpu   label gpu   one process, device memory (QUIVER_TEST_PLACE=device), if GPU_RANKS contains 1
 #   NAME.gpu.npN  label gpu  N ranks on the GPUs of this machine
-#   NAME.gpu.sI  label gpu  in place of NAME.gpu: part I of its cases (GPU_SHARDS), for tests that compile many kernels
+#   NAME.gpu.sI  label gpu  in place of NAME.gpu: part I of its cases (GPU_SHARDS), for long tests: one process
+#                     compiles its kernels one after the other
 find_package(GTest REQUIRED)
 cmake_host_system_information(RESULT QUIVER_TEST_CORES QUERY NUMBER_OF_LOGICAL_CORES)
 # The property PROCESSORS counts half cores, because tests/run.sh gives ctest twice as many jobs as there are cores.
@@ -123,20 +124,23 @@ function(quiver_test name)
     endif()
     if(QUIVER_HAVE_CUDA AND arg_GPU_RANKS)
         add_dependencies(quiver_gpu_tests test_${name})
+        set(alone "")
         foreach(ranks IN LISTS arg_GPU_RANKS)
-            if(arg_GPU_SHARDS)
+            if(ranks GREATER 1)
+                quiver_register_test(${name}.gpu.np${ranks} ${ranks} gpu $<TARGET_FILE:test_${name}>)
+                # The tests of one process run first, because they compile the kernels that both need.
+                set_tests_properties(${name}.gpu.np${ranks} PROPERTIES DEPENDS "${alone}")
+            elseif(arg_GPU_SHARDS)
                 math(EXPR last "${arg_GPU_SHARDS} - 1")
                 foreach(shard RANGE ${last})
                     quiver_register_test(${name}.gpu.s${shard} 1 gpu $<TARGET_FILE:test_${name}>)
                     set_property(TEST ${name}.gpu.s${shard} APPEND PROPERTY ENVIRONMENT
                         "GTEST_TOTAL_SHARDS=${arg_GPU_SHARDS}" "GTEST_SHARD_INDEX=${shard}")
+                    list(APPEND alone ${name}.gpu.s${shard})
                 endforeach()
-            elseif(ranks EQUAL 1)
-                quiver_register_test(${name}.gpu 1 gpu $<TARGET_FILE:test_${name}>)
             else()
-                quiver_register_test(${name}.gpu.np${ranks} ${ranks} gpu $<TARGET_FILE:test_${name}>)
-                # The test of one process runs first, because it compiles the kernels that both tests need.
-                set_tests_properties(${name}.gpu.np${ranks} PROPERTIES DEPENDS ${name}.gpu)
+                quiver_register_test(${name}.gpu 1 gpu $<TARGET_FILE:test_${name}>)
+                set(alone ${name}.gpu)
             endif()
         endforeach()
     endif()
