@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rows of a block with a vector subtracted, in parts that stay in a cache. Private to solvers/.
+// Rows of a block with a vector subtracted, a part at a time. Private to solvers/.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <span>
+#include <type_traits>
 
 #include "blockvec/context.hpp"
 #include "blockvec/small_matrix.hpp"
@@ -15,8 +16,7 @@
 
 namespace quiver {
 
-/// Z = [f (X - 1 c^T), 1] for some rows of X at a time. The last column gives the sums of the
-/// others in products of Z with itself.
+/// Z = f (X - 1 c^T) for some rows of X at a time.
 template <class In>
 class CentredRows {
     using T = centre_t<In>;
@@ -30,24 +30,35 @@ class CentredRows {
                                          std::max<std::int64_t>(x.rows, 1))),
           memory_(
               ctx.scratch(memory_kind(ctx.place()), static_cast<std::size_t>(most_ * row_bytes()))),
-          z_(memory_.template as<T>(), most_, x.cols + 1, x.cols + 1, ctx.place()) {
-        fill<T>(ctx_, T(1), z_.columns(x.cols, 1));
+          z_(memory_.template as<T>(), most_, x.cols, x.cols, ctx.place()),
+          ones_(memory_.template as<T>() + most_ * x.cols, most_, 1, 1, ctx.place()) {
+        fill<T>(ctx_, T(1), ones_);
     }
 
-    /// Calls use(Z, first row of this part) for all rows, in order.
+    /// Calls use(Z, ones, first row of this part) for all rows, in order; `ones` is a column of
+    /// numbers 1 with as many rows as Z. With c = 0 and f = 1, Z is X itself.
     template <class Use>
     void for_each_part(std::span<const T> shift, Use use, T factor = T(1)) {
         SmallMatrix<T> minus(1, x_.cols);
         std::transform(shift.begin(), shift.end(), minus.data(), [](T value) { return -value; });
+        const bool plain =
+            factor == T(1) && std::ranges::all_of(shift, [](T c) { return c == T(0); });
         for (std::int64_t first = 0; first < x_.rows; first += most_) {
             const std::int64_t count = std::min(most_, x_.rows - first);
-            const BlockView<T> z = z_.row_range(0, count);
-            copy(ctx_, x_.row_range(first, count), z.columns(0, x_.cols));
-            tsmm<T>(ctx_, T(1), z.columns(x_.cols, 1), minus, T(1), z.columns(0, x_.cols));
-            if (factor != T(1)) {
-                scale<T>(ctx_, factor, z.columns(0, x_.cols));
+            const BlockView<const T> ones = ones_.row_range(0, count);
+            if constexpr (std::is_same_v<In, T>) {
+                if (plain) {
+                    use(x_.row_range(first, count), ones, first);
+                    continue;
+                }
             }
-            use(z, first);
+            const BlockView<T> z = z_.row_range(0, count);
+            copy(ctx_, x_.row_range(first, count), z);
+            tsmm<T>(ctx_, T(1), ones, minus, T(1), z);
+            if (factor != T(1)) {
+                scale<T>(ctx_, factor, z);
+            }
+            use(BlockView<const T>(z), ones, first);
         }
     }
 
@@ -55,10 +66,10 @@ class CentredRows {
     std::int64_t row_bytes() const {
         return static_cast<std::int64_t>(sizeof(T)) * (std::int64_t{x_.cols} + 1);
     }
-    /// So many bytes of rows fit the second-level caches of the host's threads (256 KiB each), or
-    /// the cache of a device (16 MiB).
+    /// On a host, so many bytes of rows fit the second-level caches of its threads (256 KiB each).
+    /// On a device the parts are so large that the starts of their kernels do not count.
     static std::int64_t bytes_of_part(const Context& ctx) {
-        return ctx.place() == Place::device ? std::int64_t{1} << 24
+        return ctx.place() == Place::device ? std::int64_t{1} << 28
                                             : std::int64_t{ctx.threads()} << 18;
     }
 
@@ -66,7 +77,7 @@ class CentredRows {
     BlockView<const In> x_;
     std::int64_t most_;
     Scratch memory_;
-    BlockView<T> z_;
+    BlockView<T> z_, ones_;
 };
 
 }  // namespace quiver

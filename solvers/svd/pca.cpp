@@ -83,16 +83,7 @@ class MomentSums {
     Moments run() {
         const int most = static_cast<int>(std::min<std::int64_t>(map_.global_rows(), shift_sample));
         const SmallMatrix<double> sample = sample_rows<In>(ctx_, map_, x_, most, 1);
-        std::vector<T> shift(static_cast<std::size_t>(x_.cols));
-        for (int j = 0; j < x_.cols; ++j) {
-            // Relative to a row, so that the mean of equal numbers is exact.
-            double sum = 0;
-            for (int i = 0; i < sample.rows(); ++i) {
-                sum += sample(i, j) - sample(0, j);
-            }
-            const double mean = sample(0, j) + sum / sample.rows();
-            shift[static_cast<std::size_t>(j)] = std::isfinite(mean) ? static_cast<T>(mean) : T(0);
-        }
+        std::vector<T> shift = first_shift(sample);
         Moments moments;
         bool again_before = false;
         for (bool again = true; again;) {
@@ -108,6 +99,31 @@ class MomentSums {
     }
 
   private:
+    /// The means of the sample, or zeros if they are small against its spread: centring then saves
+    /// no digits and costs most of the time.
+    std::vector<T> first_shift(const SmallMatrix<double>& sample) const {
+        std::vector<T> shift(static_cast<std::size_t>(x_.cols));
+        bool small = true;
+        for (int j = 0; j < x_.cols; ++j) {
+            // Relative to a row, so that the mean of equal numbers is exact.
+            double sum = 0;
+            for (int i = 0; i < sample.rows(); ++i) {
+                sum += sample(i, j) - sample(0, j);
+            }
+            const double mean = sample(0, j) + sum / sample.rows();
+            double spread = 0;
+            for (int i = 0; i < sample.rows(); ++i) {
+                spread += std::abs(sample(i, j) - mean) / sample.rows();
+            }
+            shift[static_cast<std::size_t>(j)] = std::isfinite(mean) ? static_cast<T>(mean) : T(0);
+            small = small && std::abs(mean) <= spread;
+        }
+        if (small) {
+            std::ranges::fill(shift, T(0));
+        }
+        return shift;
+    }
+
     /// Products whose squares neither underflow nor overflow, by the exponent of the moments or
     /// another one.
     SmallMatrix<double> products_in_range(const std::vector<T>& shift, Moments& moments) {
@@ -139,26 +155,31 @@ class MomentSums {
         return most;
     }
 
-    /// Z^T Z over all ranks for Z = [2^exponent (X - 1 shift^T), 1].
+    /// Z^T Z over all ranks for Z = 2^exponent (X - 1 shift^T), and below it a row with the sums of
+    /// the columns of Z.
     SmallMatrix<double> products(const std::vector<T>& shift, Moments& moments) {
         ++moments.passes;
         const T factor = std::ldexp(T(1), moments.exponent);
-        const int n = x_.cols + 1;
-        const auto entries = static_cast<std::size_t>(n) * static_cast<std::size_t>(n);
-        SmallMatrix<double> sums(n, n);
+        const int n = x_.cols;
+        const auto entries = static_cast<std::size_t>(n + 1) * static_cast<std::size_t>(n);
+        SmallMatrix<double> sums(n + 1, n);
         ctx_.comm().agree([&] {
             const Scratch memory =
                 ctx_.scratch(memory_kind(ctx_.place()), entries * sizeof(double));
-            const BlockView<double> local(memory.as<double>(), n, n, n, ctx_.place());
+            const BlockView<double> local(memory.as<double>(), n + 1, n, n, ctx_.place());
             fill<double>(ctx_, 0, local);
-            const auto add = [&](BlockView<const T> z, std::int64_t) {
+            const auto add = [&](BlockView<const T> a, BlockView<const T> z, BlockView<double> to) {
                 if constexpr (std::is_same_v<T, float>) {
-                    tsmttsm(ctx_, 1.0, z, z, 1.0, local, Reduce::this_rank);
+                    tsmttsm(ctx_, 1.0, a, z, 1.0, to, Reduce::this_rank);
                 } else {
-                    tsmttsm<T>(ctx_, 1, z, z, 1, local, Reduce::this_rank);
+                    tsmttsm<T>(ctx_, 1, a, z, 1, to, Reduce::this_rank);
                 }
             };
-            CentredRows<In>(ctx_, x_).for_each_part(shift, add, factor);
+            const auto add_part = [&](BlockView<const T> z, BlockView<const T> ones, std::int64_t) {
+                add(z, z, local.row_range(0, n));
+                add(ones, z, local.row_range(n, 1));
+            };
+            CentredRows<In>(ctx_, x_).for_each_part(shift, add_part, factor);
             copy(ctx_, local, sums.view());
         });
         ctx_.comm().sum(std::span(sums.data(), entries));
@@ -186,16 +207,16 @@ class MomentSums {
         bool sound = true;
         for (int i = 0; i < n; ++i) {
             const auto from = static_cast<double>(shift[static_cast<std::size_t>(i)]);
-            const double step = std::ldexp(sums(i, n) / count_, -moments.exponent);
+            const double step = std::ldexp(sums(n, i) / count_, -moments.exponent);
             const double mean = from + step;
             const double part = mean - from;
             moments.mean.push_back(mean);
             moments.mean_rest.push_back((from - (mean - part)) + (step - part));
             for (int j = 0; j < n; ++j) {
-                moments.scatter(i, j) = sums(i, j) - sums(i, n) * (sums(j, n) / count_);
+                moments.scatter(i, j) = sums(i, j) - sums(n, i) * (sums(n, j) / count_);
             }
             moments.scatter(i, i) = std::max(moments.scatter(i, i), 0.0);
-            sound = sound && sums(i, n) * (sums(i, n) / count_) <= 16 * moments.scatter(i, i);
+            sound = sound && sums(n, i) * (sums(n, i) / count_) <= 16 * moments.scatter(i, i);
         }
         return sound;
     }
@@ -283,7 +304,8 @@ void pca_scores(Context& ctx, const PcaResult& pca, BlockView<const In> x,
                              " columns; X: " + describe(x) + "; Y: " + describe(y);
                   });
     std::vector<T> shift;
-    SmallMatrix<T> vectors(n + 1, k);
+    SmallMatrix<T> vectors(n, k);
+    SmallMatrix<T> constants(1, k);
     for (int j = 0; j < n; ++j) {
         const double mean = pca.mean[static_cast<std::size_t>(j)];
         shift.push_back(static_cast<T>(mean));
@@ -291,13 +313,15 @@ void pca_scores(Context& ctx, const PcaResult& pca, BlockView<const In> x,
             (mean - static_cast<double>(shift.back())) + pca.mean_rest[static_cast<std::size_t>(j)];
         for (int c = 0; c < k; ++c) {
             vectors(j, c) = static_cast<T>(pca.components(c, j));
-            // The last column of Z is 1.
-            vectors(n, c) -= static_cast<T>(rest * pca.components(c, j));
+            constants(0, c) -= static_cast<T>(rest * pca.components(c, j));
         }
     }
-    CentredRows<In>(ctx, x).for_each_part(shift, [&](BlockView<const T> z, std::int64_t first) {
-        tsmm<T>(ctx, T(1), z, vectors, T(0), y.row_range(first, z.rows));
-    });
+    const auto multiply = [&](BlockView<const T> z, BlockView<const T> ones, std::int64_t first) {
+        const BlockView<T> part = y.row_range(first, z.rows);
+        tsmm<T>(ctx, T(1), ones, constants, T(0), part);
+        tsmm<T>(ctx, T(1), z, vectors, T(1), part);
+    };
+    CentredRows<In>(ctx, x).for_each_part(shift, multiply);
 }
 
 #define QUIVER_INSTANTIATE(In, T)                                                            \

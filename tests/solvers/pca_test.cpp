@@ -197,11 +197,17 @@ TYPED_TEST(Pca, FindsComponentsVariancesAndScores) {
         std::int64_t rows;
         int cols;
         int k;
+        double mean;  // rows around 0 are not centred before their products are formed
     };
-    for (const Case& each :
-         std::vector<Case>{{2, 1, 0}, {3, 7, 2}, {100, 5, 3}, {700, 12, 0}, {333, 70, 9}}) {
+    for (const Case& each : std::vector<Case>{{2, 1, 0, offset},
+                                              {3, 7, 2, offset},
+                                              {100, 5, 3, offset},
+                                              {700, 12, 0, offset},
+                                              {333, 70, 9, offset},
+                                              {6000, 5, 0, 0},
+                                              {300, 30, 9, 0}}) {
         SCOPED_TRACE(::testing::Message() << each.rows << " x " << each.cols);
-        const Global<TypeParam> x = this->points(each.rows, each.cols, 1e-3, offset);
+        const Global<TypeParam> x = this->points(each.rows, each.cols, 1e-3, each.mean);
         const PcaResult result = this->run(x, each.k);
         const int all = static_cast<int>(std::min<std::int64_t>(each.rows, each.cols));
         this->check(x, result, each.k == 0 ? all : each.k);
