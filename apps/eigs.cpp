@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "apps/bench/kept_ceilings.hpp"
 #include "apps/checkpoint/reordered_checkpoint.hpp"
 #include "apps/execution.hpp"
 #include "apps/inertia_check.hpp"
@@ -112,6 +113,10 @@ bool solve_and_report(const Comm& comm, EigsOptions& options, const Task& task) 
     SolverRun run(comm, task.execution, options.verbose);
     Context& ctx = run.ctx();
     EigsReport report;
+    if (options.profile) {
+        report.profile = bench::kept_ceilings(ctx);
+        run.begin_phase();
+    }
     Rows<T> rows = load_rows<T>(comm, options, task);
     report.matrix = {task.matrix.spec, rows.matrix.map.global_rows(), 0, dtype_v<T>,
                      rows.matrix.symmetry};
@@ -260,7 +265,6 @@ void describe_task(const EigsOptions& options, const Task& task, EigsReport& rep
     report.window = options.solver.window;
     report.seed = options.solver.seed;
     report.tolerance_asked = options.solver.tol;
-    report.profile = options.profile;
     if (task.matrix.generated && !task.mass) {
         report.exact = known_eigenvalues(task.matrix, options.solver, report.matrix.rows);
     }

@@ -209,7 +209,7 @@ std::string to_table(const EigsReport& report, bool verbose) {
     }
     if (report.profile) {
         text += profile_table(report.kernels, report.overhead, report.iterations,
-                              seconds_of(report.run, "solve"));
+                              seconds_of(report.run, "solve"), *report.profile);
     }
     return text;
 }

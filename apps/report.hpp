@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "apps/bench/ceilings.hpp"
 #include "blockvec/comm.hpp"
 #include "blockvec/ledger.hpp"
 #include "blockvec/overhead.hpp"
@@ -127,8 +128,8 @@ struct EigsReport {
     std::vector<KernelRecord> kernels;
     /// Indexed by Overhead; empty if nothing was counted.
     std::vector<OverheadRecord> overhead;
-    /// Whether the table ends with profile_table().
-    bool profile = false;
+    /// The ceilings of profile_table(), with which the table ends if they are given.
+    std::optional<bench::Ceilings> profile = {};
 };
 
 /// The table; `verbose` adds the table of kernels.

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "apps/bench/kernel.hpp"
 #include "blockvec/config.hpp"
 
 namespace quiver::apps {
@@ -47,6 +48,14 @@ ordered_json json_seconds(const RunFacts& run) {
         result[name] = json_number(seconds);
     }
     return result;
+}
+
+/// The time of a kernel's calls at the ceilings; 0 if these were not measured.
+double least_seconds(const KernelRecord& record, const bench::Ceilings& ceilings) {
+    const bench::Kernel* kernel = bench::find_kernel(record.call.name);
+    const double speed = ceilings.of(kernel == nullptr ? Traffic::copy : kernel->traffic());
+    const double peak = ceilings.flops(record.call.dtype);
+    return speed > 0 ? std::max(record.bytes / speed, peak > 0 ? record.flops / peak : 0) : 0;
 }
 
 }  // namespace
@@ -259,12 +268,14 @@ std::string kernel_table(const std::vector<KernelRecord>& kernels) {
 
 std::string profile_table(const std::vector<KernelRecord>& kernels,
                           const std::vector<OverheadRecord>& overhead, std::int64_t iterations,
-                          double seconds) {
+                          double seconds, const bench::Ceilings& ceilings) {
     struct Row {
         std::string name;
         double calls = 0;
         double bytes = 0;
         double seconds = 0;
+        /// At the ceilings.
+        double least_seconds = 0;
     };
     std::vector<Row> rows;
     for (const KernelRecord& record : kernels) {
@@ -276,6 +287,7 @@ std::string profile_table(const std::vector<KernelRecord>& kernels,
         row->calls += static_cast<double>(record.calls);
         row->bytes += record.bytes;
         row->seconds += record.seconds;
+        row->least_seconds += least_seconds(record, ceilings);
     }
     std::stable_sort(rows.begin(), rows.end(),
                      [](const Row& a, const Row& b) { return a.seconds > b.seconds; });
@@ -284,6 +296,7 @@ std::string profile_table(const std::vector<KernelRecord>& kernels,
         all.calls += row.calls;
         all.bytes += row.bytes;
         all.seconds += row.seconds;
+        all.least_seconds += row.least_seconds;
     }
     rows.push_back(all);
     for (std::size_t i = 0; i < overhead.size(); ++i) {
@@ -296,12 +309,15 @@ std::string profile_table(const std::vector<KernelRecord>& kernels,
     const double each = 1 / static_cast<double>(std::max<std::int64_t>(iterations, 1));
     std::string text = fmt::format(
         "\naverage of an iteration; number of iterations {}, {:.1f} us each\n\n"
-        "| what | count | KB | us | % of the solve |\n|---|---|---|---|---|\n",
+        "| what | count | KB | us | % of the solve | % of ceiling |\n|---|---|---|---|---|---|\n",
         iterations, 1e6 * seconds * each);
     for (const Row& row : rows) {
-        text += fmt::format("| {} | {:.2f} | {:.1f} | {:.2f} | {:.1f} |\n", row.name,
+        text += fmt::format("| {} | {:.2f} | {:.1f} | {:.2f} | {:.1f} | {} |\n", row.name,
                             row.calls * each, row.bytes * each / 1e3, 1e6 * row.seconds * each,
-                            seconds > 0 ? 100 * row.seconds / seconds : 0.0);
+                            seconds > 0 ? 100 * row.seconds / seconds : 0.0,
+                            row.least_seconds > 0 && row.seconds > 0
+                                ? fmt::format("{:.0f}", 100 * row.least_seconds / row.seconds)
+                                : "");
     }
     return text;
 }

@@ -50,9 +50,11 @@ std::string abft_line(const EigsReport::Abft& abft);
 nlohmann::ordered_json json_abft(const EigsReport::Abft& abft);
 std::string kernel_table(const std::vector<KernelRecord>& kernels);
 /// The average cost of an iteration as a Markdown table: a row for each kernel (all shapes
-/// together), one for all kernels, and one for each kind of work between kernels.
+/// together), one for all kernels, and one for each kind of work between kernels. `% of ceiling` is
+/// the time that the bytes and flops of a kernel take at the highest speeds of the machine, over
+/// the measured time; it is above 100 if operands come from a cache.
 std::string profile_table(const std::vector<KernelRecord>& kernels,
                           const std::vector<OverheadRecord>& overhead, std::int64_t iterations,
-                          double seconds);
+                          double seconds, const bench::Ceilings& ceilings);
 
 }  // namespace quiver::apps

@@ -85,23 +85,11 @@ ordered_json describe(const Result& result, const Environment& environment) {
 }
 
 ordered_json describe(const Run& run) {
-    ordered_json peaks = ordered_json::array();
-    for (const Ceilings::Peak& peak : run.ceilings.peaks) {
-        peaks.push_back({{"name", peak.name},
-                         {"scalar", peak.single ? "s" : "d"},
-                         {"gflop_per_s", giga(peak.flops)}});
-    }
     return {{"date", run.date},
             {"command_line", run.command},
             {"rivals", run.rivals},
             {"seconds", run.seconds},
-            {"ceilings",
-             {{"read_gb_per_s", measured_or_null(giga(run.ceilings.read))},
-              {"copy_gb_per_s", measured_or_null(giga(run.ceilings.copy))},
-              {"scale_gb_per_s", measured_or_null(giga(run.ceilings.scale))},
-              {"single_gflop_per_s", measured_or_null(giga(run.ceilings.flops(Dtype::s)))},
-              {"double_gflop_per_s", measured_or_null(giga(run.ceilings.flops(Dtype::d)))},
-              {"arithmetic", std::move(peaks)}}}};
+            {"ceilings", json_ceilings(run.ceilings)}};
 }
 
 /// Properties of each kernel that has results, for readers of the file.
@@ -201,15 +189,7 @@ Run read_run(const ordered_json& json) {
     run.command = json.value("command_line", "");
     run.rivals = json.at("rivals").get<std::vector<std::string>>();
     run.seconds = number(json.at("seconds"));
-    const ordered_json& ceilings = json.at("ceilings");
-    run.ceilings.read = 1e9 * number(ceilings.at("read_gb_per_s"));
-    run.ceilings.copy = 1e9 * number(ceilings.at("copy_gb_per_s"));
-    run.ceilings.scale = 1e9 * number(ceilings.at("scale_gb_per_s"));
-    for (const ordered_json& peak : ceilings.at("arithmetic")) {
-        run.ceilings.peaks.push_back({peak.at("name").get<std::string>(),
-                                      1e9 * peak.at("gflop_per_s").get<double>(),
-                                      peak.at("scalar").get<std::string>() == "s"});
-    }
+    run.ceilings = read_ceilings(json.at("ceilings"));
     return run;
 }
 
@@ -239,6 +219,34 @@ void require_same_machine(const Environment& one, const Environment& other) {
 }
 
 }  // namespace
+
+ordered_json json_ceilings(const Ceilings& ceilings) {
+    ordered_json peaks = ordered_json::array();
+    for (const Ceilings::Peak& peak : ceilings.peaks) {
+        peaks.push_back({{"name", peak.name},
+                         {"scalar", peak.single ? "s" : "d"},
+                         {"gflop_per_s", giga(peak.flops)}});
+    }
+    return {{"read_gb_per_s", measured_or_null(giga(ceilings.read))},
+            {"copy_gb_per_s", measured_or_null(giga(ceilings.copy))},
+            {"scale_gb_per_s", measured_or_null(giga(ceilings.scale))},
+            {"single_gflop_per_s", measured_or_null(giga(ceilings.flops(Dtype::s)))},
+            {"double_gflop_per_s", measured_or_null(giga(ceilings.flops(Dtype::d)))},
+            {"arithmetic", std::move(peaks)}};
+}
+
+Ceilings read_ceilings(const ordered_json& json) {
+    Ceilings ceilings;
+    ceilings.read = 1e9 * number(json.at("read_gb_per_s"));
+    ceilings.copy = 1e9 * number(json.at("copy_gb_per_s"));
+    ceilings.scale = 1e9 * number(json.at("scale_gb_per_s"));
+    for (const ordered_json& peak : json.at("arithmetic")) {
+        ceilings.peaks.push_back({peak.at("name").get<std::string>(),
+                                  1e9 * peak.at("gflop_per_s").get<double>(),
+                                  peak.at("scalar").get<std::string>() == "s"});
+    }
+    return ceilings;
+}
 
 std::string to_json(const Document& document) {
     const Environment& environment = document.environment;

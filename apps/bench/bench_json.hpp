@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "apps/bench/runner.hpp"
 #include "blockvec/config.hpp"
 
@@ -47,6 +49,11 @@ std::string to_json(const Document& document);
 /// Reads a file that to_json wrote, in the current schema or in schema 2. Throws InputError that
 /// names the file for any other content.
 Document read_document(const std::string& path);
+
+/// The object `ceilings` of a run, and its inverse. Reading throws nlohmann::json::exception for
+/// any other content.
+nlohmann::ordered_json json_ceilings(const Ceilings& ceilings);
+Ceilings read_ceilings(const nlohmann::ordered_json& json);
 
 /// Merges at least one session into one. If a case and library occur twice, the later result
 /// counts. Of the cases that were not run only those of the first session are kept. Throws

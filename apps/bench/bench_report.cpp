@@ -15,16 +15,6 @@ namespace {
 
 constexpr std::size_t most_left_out_shown = 8;
 
-std::string cpu_name() {
-    std::ifstream file("/proc/cpuinfo");
-    for (std::string line; std::getline(file, line);) {
-        if (line.find("model name") == 0) {
-            return line.substr(std::min(line.find(':') + 2, line.size()));
-        }
-    }
-    return "unknown processor";
-}
-
 /// The version of the NVIDIA kernel module, from a line such as "... x86_64 580.65.06 Release Build
 /// ...".
 std::string driver_version() {
@@ -43,6 +33,16 @@ double giga(double amount) {
 }
 
 }  // namespace
+
+std::string cpu_name() {
+    std::ifstream file("/proc/cpuinfo");
+    for (std::string line; std::getline(file, line);) {
+        if (line.find("model name") == 0) {
+            return line.substr(std::min(line.find(':') + 2, line.size()));
+        }
+    }
+    return "unknown processor";
+}
 
 Environment describe_environment(const Context& ctx, const std::string& device_note,
                                  const Rivals& rivals, double caches) {

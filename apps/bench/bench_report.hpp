@@ -10,6 +10,9 @@
 
 namespace quiver::apps::bench {
 
+/// The name of this machine's processor, "unknown processor" if the system does not tell.
+std::string cpu_name();
+
 Environment describe_environment(const Context& ctx, const std::string& device_note,
                                  const Rivals& rivals, double caches);
 

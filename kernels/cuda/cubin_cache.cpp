@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <thread>
@@ -79,21 +78,6 @@ CubinCache::CubinCache(std::string folder, std::chrono::milliseconds patience, P
     if (!folder_.empty()) {
         make_folders(folder_);
     }
-}
-
-std::string CubinCache::default_folder() {
-    const auto value_of = [](const char* variable) {
-        const char* value = std::getenv(variable);
-        return std::string(value == nullptr ? "" : value);
-    };
-    if (std::string given = value_of("QUIVER_CACHE"); !given.empty()) {
-        return given;
-    }
-    if (const std::string given = value_of("XDG_CACHE_HOME"); !given.empty()) {
-        return given + "/quiver";
-    }
-    const std::string home = value_of("HOME");
-    return home.empty() ? "" : home + "/.cache/quiver";
 }
 
 std::string CubinCache::path(const CompileRequest& request) const {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "blockvec/cache_folder.hpp"
 #include "kernels/cuda/kernel_pack.hpp"
 #include "kernels/cuda/nvrtc_compile.hpp"
 
@@ -25,12 +26,9 @@ class CubinCache {
 
     /// Creates `folder` if it is missing (mode 0700); "" stores nothing. Waits up to `patience` for
     /// another process that compiles the same program.
-    explicit CubinCache(std::string folder = default_folder(),
+    explicit CubinCache(std::string folder = cache_folder(),
                         std::chrono::milliseconds patience = std::chrono::minutes(1),
                         Packs packs = {});
-
-    /// $QUIVER_CACHE, else $XDG_CACHE_HOME/quiver, else $HOME/.cache/quiver, else "".
-    static std::string default_folder();
 
     /// Returns the program from the folder, otherwise from a pack or the compiler, and then stores
     /// it in the folder. Throws DeviceError if the program does not compile. The log is that of the

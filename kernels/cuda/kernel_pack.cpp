@@ -13,8 +13,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "blockvec/cache_folder.hpp"
 #include "blockvec/error.hpp"
-#include "kernels/cuda/cubin_cache.hpp"
 #include "kernels/cuda/hash.hpp"
 #include "kernels/output_file.hpp"
 
@@ -75,7 +75,7 @@ std::vector<std::string> pack_folders() {
         }
     };
     append(std::getenv("QUIVER_PACKS"));
-    folders.push_back(CubinCache::default_folder());
+    folders.push_back(cache_folder());
     append(QUIVER_PACK_FOLDERS);
     return folders;
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "blockvec/cache_folder.hpp"
 #include "blockvec/error.hpp"
 #include "kernels/cuda/cubin_cache.hpp"
 #include "kernels/cuda/expressions.hpp"
@@ -203,13 +204,13 @@ std::string Planner::default_path() {
     if (const char* path = std::getenv("QUIVER_TUNING")) {
         return path;
     }
-    const std::string folder = CubinCache::default_folder();
+    const std::string folder = cache_folder();
     return folder.empty() ? folder : folder + "/tuning.txt";
 }
 
 Planner::Planner(Context& ctx) : Planner(ctx, machine_of(ctx)) {
     static_cast<void>(CubinCache());  // creates the folder
-    store_.emplace(CubinCache::default_folder(), version_);
+    store_.emplace(cache_folder(), version_);
     for (const auto& pack : ctx.service<Specialiser>().packs()) {
         if (const auto plans = pack->find(version_)) {
             store_->remember(*plans);

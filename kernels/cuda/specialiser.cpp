@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "blockvec/cache_folder.hpp"
 #include "blockvec/error.hpp"
 #include "kernels/cuda/program_record.hpp"
 
@@ -29,7 +30,7 @@ Specialiser::Specialiser(Context& ctx)
     : memory_(ctx.memory()),
       overhead_(OverheadCounts::of(ctx)),
       arch_(arch_of(ctx.device().id)),
-      cache_(CubinCache::default_folder(), std::chrono::minutes(1), KernelPack::installed(arch_)),
+      cache_(cache_folder(), std::chrono::minutes(1), KernelPack::installed(arch_)),
       queue_(cache_, usable_cores()) {
     // Names of kernels contain the version of NVRTC, whose library takes 10 to 40 ms to open.
     queue_.run([arch = arch_] { static_cast<void>(key_of({"", {""}, arch})); });

@@ -11,6 +11,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include "blockvec/cache_folder.hpp"
 #include "blockvec/error.hpp"
 #include "kernels/cuda/compile_queue.hpp"
 #include "kernels/cuda/cubin_cache.hpp"
@@ -25,8 +26,7 @@ PackResult make_pack(const PackOptions& options,
                      const std::function<void(int done, int all)>& report) {
     const PackContents contents = pack_contents(options.arch, options.wide);
     const KernelList& kernels = contents.kernels;
-    const std::string folder =
-        options.folder.empty() ? CubinCache::default_folder() : options.folder;
+    const std::string folder = options.folder.empty() ? cache_folder() : options.folder;
     if (folder.empty()) {
         throw InputError("no folder for the pack: name one, or set QUIVER_CACHE");
     }

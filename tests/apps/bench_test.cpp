@@ -2,6 +2,7 @@
 // The bench runner: its measurements, the check of results, and the budget.
 #include <chrono>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -12,13 +13,16 @@
 #include <gtest/gtest.h>
 
 #include "apps/bench/bench_report.hpp"
+#include "apps/bench/kept_ceilings.hpp"
 #include "apps/bench/kernels/stencil.hpp"
 #include "apps/bench/runner.hpp"
 #include "apps/matrices/generators.hpp"
 #include "blockvec/error.hpp"
 #include "kernels/column_ops.hpp"
 #include "tests/support/address_space_limit.hpp"
+#include "tests/support/environment.hpp"
 #include "tests/support/sanitizers.hpp"
+#include "tests/support/shared_folder.hpp"
 #include "tests/support/test_context.hpp"
 
 namespace quiver::apps::bench {
@@ -463,6 +467,37 @@ TEST(Bench, CeilingsAreMeasured) {
     EXPECT_GT(ceilings.flops(Dtype::s), 1e8);
     EXPECT_EQ(ceilings.flops(Dtype::z), ceilings.flops(Dtype::d));
     EXPECT_EQ(ceilings.flops(Dtype::c), ceilings.flops(Dtype::s));
+}
+
+TEST(Bench, CeilingsAreMeasuredOnceAndKept) {
+    Context ctx = own_context();
+    const test::SharedFolder folder(ctx.comm());
+    const test::Environment cache("QUIVER_CACHE", folder.path("new").c_str());
+    int measurements = 0;
+    const auto measure = [&](Context& alone, double share) {
+        EXPECT_EQ(alone.place(), ctx.place());
+        EXPECT_EQ(share, 1);
+        ++measurements;
+        Ceilings ceilings;
+        ceilings.read = 1e9 * measurements;
+        ceilings.peaks = {{"FMA single", 3e9, true}, {"FMA double", 2e9, false}};
+        return ceilings;
+    };
+    for (int run = 0; run < 3; ++run) {
+        const Ceilings ceilings = kept_ceilings(ctx, measure);
+        EXPECT_EQ(ceilings.read, 1e9) << run;
+        EXPECT_EQ(ceilings.copy, 0) << run;
+        EXPECT_EQ(ceilings.flops(Dtype::s), 3e9) << run;
+        EXPECT_EQ(ceilings.flops(Dtype::z), 2e9) << run;
+    }
+    EXPECT_EQ(measurements, 1);
+    for (const auto& file : std::filesystem::directory_iterator(folder.path("new"))) {
+        std::filesystem::resize_file(file, 30);
+    }
+    EXPECT_EQ(kept_ceilings(ctx, measure).read, 2e9) << "a damaged file is measured again";
+    EXPECT_EQ(kept_ceilings(ctx, measure).read, 2e9);
+    const test::Environment nowhere("QUIVER_CACHE", "/proc/none");
+    EXPECT_EQ(kept_ceilings(ctx, measure).read, 3e9) << "without a folder";
 }
 
 TEST(Bench, WithoutAStreamThereIsNoRoofline) {

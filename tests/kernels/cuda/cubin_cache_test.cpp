@@ -176,13 +176,13 @@ TEST_F(CubinCacheTest, FolderComesFromTheEnvironment) {
     ::setenv("QUIVER_CACHE", "/q", 1);
     ::setenv("XDG_CACHE_HOME", "/x", 1);
     ::setenv("HOME", "/h", 1);
-    EXPECT_EQ(CubinCache::default_folder(), "/q");
+    EXPECT_EQ(cache_folder(), "/q");
     ::setenv("QUIVER_CACHE", "", 1);
-    EXPECT_EQ(CubinCache::default_folder(), "/x/quiver");
+    EXPECT_EQ(cache_folder(), "/x/quiver");
     ::unsetenv("XDG_CACHE_HOME");
-    EXPECT_EQ(CubinCache::default_folder(), "/h/.cache/quiver");
+    EXPECT_EQ(cache_folder(), "/h/.cache/quiver");
     ::unsetenv("HOME");
-    EXPECT_EQ(CubinCache::default_folder(), "");
+    EXPECT_EQ(cache_folder(), "");
 
     for (std::size_t i = 0; i < before.size(); ++i) {
         before[i].first ? ::setenv(names[i], before[i].second.c_str(), 1) : ::unsetenv(names[i]);
