@@ -61,12 +61,16 @@ template <class W>
 void DenseSpectrum<W>::set_matrices(SmallMatrix<W> a, SmallMatrix<W> b) {
     a_ = std::move(a);
     b_ = std::move(b);
+    root_of_b_ = {};
 }
 
 template <class W>
 void DenseSpectrum<W>::add_shift(double sigma) {
+    if (root_of_b_.rows() == 0) {
+        root_of_b_ = semidefinite_root(ctx_, b_, rounding_);
+    }
     if (std::optional<ShiftedSpectrum<W>> found =
-            shifted_spectrum(ctx_, a_, b_, sigma, rounding_)) {
+            shifted_spectrum(ctx_, a_, b_, root_of_b_, sigma)) {
         shifts_.push_back(std::move(*found));
         collect();
     }

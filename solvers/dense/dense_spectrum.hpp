@@ -26,7 +26,7 @@ class DenseSpectrum {
     void set_matrices(SmallMatrix<W> a, SmallMatrix<W> b);
     /// Finds the eigenvalues near sigma more accurately; needs set_matrices(), and a solve()
     /// without constraints. A no-op if sigma is an eigenvalue to rounding. Throws the errors of
-    /// shifted_spectrum().
+    /// semidefinite_root() and shifted_spectrum().
     void add_shift(double sigma);
 
     /// The finite eigenvalues that were found, ascending. All of them, unless the pencil is
@@ -66,6 +66,7 @@ class DenseSpectrum {
     double rounding_ = 0;
     SmallMatrix<W> a_;
     SmallMatrix<W> b_;
+    SmallMatrix<W> root_of_b_;
     std::vector<ShiftedSpectrum<W>> shifts_;
     std::vector<double> values_;
     std::vector<double> errors_;

@@ -21,15 +21,15 @@ namespace {
 /// largest one.
 constexpr double units_of_shifted_values = 8;
 
-/// A B, or A^H B, by BLAS if there is one. BLAS reads row-major matrices as their transposes, so
-/// that it computes the transpose of the product, B^T op(A)^T.
+/// A B, by BLAS if there is one. BLAS reads row-major matrices as their transposes, so that it
+/// computes the transpose of the product, B^T A^T.
 template <class W>
 SmallMatrix<W> blas_product(const LapackRoutines<W>* blas, const SmallMatrix<W>& a,
-                            const SmallMatrix<W>& b, bool of_adjoint = false) {
+                            const SmallMatrix<W>& b) {
     if (blas == nullptr) {
-        return of_adjoint ? product(adjoint(a), b) : product(a, b);
+        return product(a, b);
     }
-    const int rows = of_adjoint ? a.cols() : a.rows();
+    const int rows = a.rows();
     const int terms = b.rows();
     const int cols = b.cols();
     SmallMatrix<W> result(rows, cols);
@@ -39,8 +39,8 @@ SmallMatrix<W> blas_product(const LapackRoutines<W>* blas, const SmallMatrix<W>&
     const W one(1);
     const W zero(0);
     const int ld_a = a.cols();
-    blas->multiply("N", of_adjoint ? "C" : "N", &cols, &rows, &terms, &one, b.data(), &cols,
-                   a.data(), &ld_a, &zero, result.data(), &cols, 1, 1);
+    blas->multiply("N", "N", &cols, &rows, &terms, &one, b.data(), &cols, a.data(), &ld_a, &zero,
+                   result.data(), &cols, 1, 1);
     return result;
 }
 
@@ -77,15 +77,30 @@ double rounding_of(const std::vector<double>& ascending) {
 }  // namespace
 
 template <class W>
+SmallMatrix<W> semidefinite_root(Context& ctx, const SmallMatrix<W>& b, double rounding) {
+    const Lapack::Threads threads(ctx.service<Lapack>(),
+                                  DensePencil<W>::threads_for(ctx, b.rows()));
+    const HermitianPairs<W> of_b = all_pairs(ctx, b);
+    // The root of rounding noise would be large: sqrt(1e-16) = 1e-8.
+    const double null =
+        std::max(rounding, 4 * std::sqrt(b.rows()) * std::numeric_limits<double>::epsilon()) *
+        std::max(of_b.values.back(), 0.0);
+    SmallMatrix<W> root = adjoint(of_b.vectors);
+    scale_rows(root, [&](std::size_t i) {
+        return of_b.values[i] > null ? std::sqrt(of_b.values[i]) : 0.0;
+    });
+    return root;
+}
+
+template <class W>
 std::optional<ShiftedSpectrum<W>> shifted_spectrum(Context& ctx, const SmallMatrix<W>& a,
-                                                   const SmallMatrix<W>& b, double sigma,
-                                                   double rounding) {
+                                                   const SmallMatrix<W>& b,
+                                                   const SmallMatrix<W>& root, double sigma) {
     const int n = a.rows();
     const Lapack& lapack = ctx.service<Lapack>();
     const Lapack::Threads threads(lapack, DensePencil<W>::threads_for(ctx, n));
     const LapackRoutines<W>* const blas = lapack.template routines<W>();
-    // B = Q D Q^H, A - sigma B = U T U^H, M = L^H U = D^(1/2) Q^H U, and C = M T^-1 M^H.
-    const HermitianPairs<W> of_b = all_pairs(ctx, b);
+    // A - sigma B = U T U^H, M = R U, and C = M T^-1 M^H.
     const HermitianPairs<W> of_shifted = all_pairs(ctx, sum(a, -sigma, b));
     const std::vector<double>& t = of_shifted.values;
     const auto side = std::lower_bound(t.begin(), t.end(), 0.0);
@@ -94,13 +109,7 @@ std::optional<ShiftedSpectrum<W>> shifted_spectrum(Context& ctx, const SmallMatr
     if ((side != t.begin() && side[-1] >= -noise) || (side != t.end() && *side <= noise)) {
         return std::nullopt;
     }
-    SmallMatrix<W> m = blas_product(blas, of_b.vectors, of_shifted.vectors, true);
-    // The root of rounding noise would be large: sqrt(1e-16) = 1e-8.
-    const double null =
-        std::max(rounding, 4 * std::sqrt(n) * std::numeric_limits<double>::epsilon()) *
-        std::max(of_b.values.back(), 0.0);
-    scale_rows(
-        m, [&](std::size_t i) { return of_b.values[i] > null ? std::sqrt(of_b.values[i]) : 0.0; });
+    const SmallMatrix<W> m = blas_product(blas, root, of_shifted.vectors);
     SmallMatrix<W> solved = adjoint(m);
     scale_rows(solved, [&](std::size_t i) { return 1 / t[i]; });
     const SmallMatrix<W> c = blas_product(blas, m, solved);
@@ -131,12 +140,12 @@ std::optional<ShiftedSpectrum<W>> shifted_spectrum(Context& ctx, const SmallMatr
     return found;
 }
 
-template std::optional<ShiftedSpectrum<double>> shifted_spectrum(Context&,
-                                                                 const SmallMatrix<double>&,
-                                                                 const SmallMatrix<double>&, double,
-                                                                 double);
-template std::optional<ShiftedSpectrum<std::complex<double>>> shifted_spectrum(
-    Context&, const SmallMatrix<std::complex<double>>&, const SmallMatrix<std::complex<double>>&,
-    double, double);
+#define QUIVER_INSTANTIATE(W)                                                           \
+    template SmallMatrix<W> semidefinite_root(Context&, const SmallMatrix<W>&, double); \
+    template std::optional<ShiftedSpectrum<W>> shifted_spectrum(                        \
+        Context&, const SmallMatrix<W>&, const SmallMatrix<W>&, const SmallMatrix<W>&, double);
+QUIVER_INSTANTIATE(double)
+QUIVER_INSTANTIATE(std::complex<double>)
+#undef QUIVER_INSTANTIATE
 
 }  // namespace quiver

@@ -11,11 +11,11 @@
 
 namespace quiver {
 
-/// The eigenpairs of A x = lambda B x near a shift sigma: with B = L L^H, C = L^H (A - sigma B)^-1
-/// L and C y = mu y, lambda = sigma + 1 / mu and x = (A - sigma B)^-1 L y / |mu|. The errors of
+/// The eigenpairs of A x = lambda B x near a shift sigma: with B = R^H R, C = R (A - sigma B)^-1
+/// R^H and C y = mu y, lambda = sigma + 1 / mu and x = (A - sigma B)^-1 R^H y / |mu|. The errors of
 /// DensePencil are relative to the largest eigenvalue; here they are 8 eps n max|mu| (lambda -
 /// sigma)^2, so that a B with tiny eigenvalues does not disturb the others. A may be indefinite,
-/// and B semidefinite. Costs three dense eigenproblems of order n. Source: the spectral
+/// and B semidefinite. Costs two dense eigenproblems of order n. Source: the spectral
 /// transformation of Ericsson and Ruhe, Math. Comp. 35 (1980) 1251.
 template <class W>
 struct ShiftedSpectrum {
@@ -34,12 +34,17 @@ struct ShiftedSpectrum {
     SmallMatrix<W> vectors;
 };
 
-/// Eigenvalues of B up to `rounding` ||B|| count as 0. Takes n x n matrices whose largest entries
-/// are near 1. Returns nothing if A - sigma B is singular to rounding. Throws NumericalError if an
-/// eigensolver fails, and the errors of Cusolver::eigen().
+/// R = D^(1/2) Q^H of a semidefinite B = Q D Q^H, so that B = R^H R. Eigenvalues up to `rounding`
+/// ||B|| count as 0. Costs one dense eigenproblem. Throws NumericalError if the eigensolver fails,
+/// and the errors of Cusolver::eigen().
+template <class W>
+SmallMatrix<W> semidefinite_root(Context& ctx, const SmallMatrix<W>& b, double rounding);
+
+/// Takes n x n matrices A and B whose largest entries are near 1, and the root R of B. Returns
+/// nothing if A - sigma B is singular to rounding. Throws as semidefinite_root().
 template <class W>
 std::optional<ShiftedSpectrum<W>> shifted_spectrum(Context& ctx, const SmallMatrix<W>& a,
-                                                   const SmallMatrix<W>& b, double sigma,
-                                                   double rounding);
+                                                   const SmallMatrix<W>& b,
+                                                   const SmallMatrix<W>& root, double sigma);
 
 }  // namespace quiver
