@@ -16,6 +16,9 @@ std::string finite_request(const EigenOptions& options, Which which, bool low, b
     if (options.window) {
         return "request a narrower window";
     }
+    if (which == Which::target) {
+        return "request fewer eigenvalues, or those nearest another target";
+    }
     const std::string target = "those nearest a target";
     if (which != Which::smallest && low) {
         return "request the smallest, or " + target;
