@@ -462,9 +462,58 @@ void BlockSums<T>::finish() const {
     }
 }
 
+namespace {
+
+/// A C of more bytes does not stay in the second-level cache while blocks of rows are added to it.
+/// It is computed in panels of at most panel_columns() rows and columns.
+constexpr std::size_t most_sum_bytes = std::size_t{1} << 20;
+
+template <class T>
+constexpr int panel_columns() {
+    return sizeof(T) == 4 ? 352 : sizeof(T) == 8 ? 256 : 176;
+}
+
+template <class T>
+bool has_panels(const TsmttsmArgs<T>& args) {
+    return static_cast<std::size_t>(args.m) * static_cast<std::size_t>(args.n) * sizeof(T) >
+           most_sum_bytes;
+}
+
+/// The panel of C whose first element is C(i, j).
+template <class T>
+TsmttsmArgs<T> panel_of(const TsmttsmArgs<T>& args, int i, int j) {
+    TsmttsmArgs<T> panel = args;
+    panel.m = std::min(panel_columns<T>(), args.m - i);
+    panel.n = std::min(panel_columns<T>(), args.n - j);
+    panel.a += i;
+    panel.b += j;
+    panel.c += i * args.ldc + j;
+    return panel;
+}
+
+template <class T>
+void add_panel(int threads, const TsmttsmArgs<T>& args, void* workspace) {
+    const int chunks = chunks_of(threads, args);
+    const BlockSums<T> sums(chunks, args, workspace);
+    for_chunks(chunks, args.rows, [&](Chunk chunk) { sums.add(chunk, args.rows, true, true); });
+    sums.finish();
+}
+
+}  // namespace
+
 template <class T>
 std::size_t workspace_bytes(int threads, const TsmttsmArgs<T>& args) {
-    return BlockSums<T>::workspace_bytes(chunks_of(threads, args), args);
+    if (!has_panels(args)) {
+        return BlockSums<T>::workspace_bytes(chunks_of(threads, args), args);
+    }
+    std::size_t most = 0;
+    for (const int i : {0, (args.m - 1) / panel_columns<T>() * panel_columns<T>()}) {
+        for (const int j : {0, (args.n - 1) / panel_columns<T>() * panel_columns<T>()}) {
+            const TsmttsmArgs<T> panel = panel_of(args, i, j);
+            most = std::max(most, BlockSums<T>::workspace_bytes(chunks_of(threads, panel), panel));
+        }
+    }
+    return most;
 }
 
 template <class T>
@@ -472,10 +521,25 @@ void tsmttsm(int threads, const TsmttsmArgs<T>& args, void* workspace) {
     if (args.m == 0 || args.n == 0) {
         return;
     }
-    const int chunks = chunks_of(threads, args);
-    const BlockSums<T> sums(chunks, args, workspace);
-    for_chunks(chunks, args.rows, [&](Chunk chunk) { sums.add(chunk, args.rows, true, true); });
-    sums.finish();
+    if (!has_panels(args)) {
+        add_panel(threads, args, workspace);
+        return;
+    }
+    // A Gram matrix is Hermitian: the panels below the diagonal are copies.
+    const bool hermitian = args.a == args.b && args.lda == args.ldb && args.m == args.n &&
+                           args.beta == T(0) && conjugate(args.alpha) == args.alpha;
+    for (int i = 0; i < args.m; i += panel_columns<T>()) {
+        for (int j = hermitian ? i : 0; j < args.n; j += panel_columns<T>()) {
+            const TsmttsmArgs<T> panel = panel_of(args, i, j);
+            add_panel(threads, panel, workspace);
+            for (int row = 0; row < (hermitian && j > i ? panel.m : 0); ++row) {
+                for (int column = 0; column < panel.n; ++column) {
+                    args.c[(j + column) * args.ldc + i + row] =
+                        conjugate(panel.c[row * panel.ldc + column]);
+                }
+            }
+        }
+    }
 }
 
 namespace {

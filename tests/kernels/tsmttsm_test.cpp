@@ -244,6 +244,39 @@ TYPED_TEST(Tsmttsm, IsExactOnSmallIntegers) {
     }
 }
 
+/// A C that is larger than a second-level cache is computed in panels; those of a Gram matrix below
+/// the diagonal are copies.
+TYPED_TEST(Tsmttsm, IsExactForLargeResults) {
+    using T = TypeParam;
+    const Case<T> c{29, 709, 420, T(2), T(-1), layouts[1], Place::host};
+    const auto a = integer_global<T>(this->generator, c.rows, c.m);
+    const auto b = integer_global<T>(this->generator, c.rows, c.n);
+    const RowMap map = uneven_map(this->ctx, c.rows);
+    TestBlock<T> a_block(this->ctx, a, map, c.layout);
+    TestBlock<T> b_block(this->ctx, b, map, layouts[2]);
+    const auto old = integer_global<T>(this->generator, c.m, c.n);
+    TestBlock<T> c_block(this->ctx, old, c.layout, Place::host);
+    tsmttsm(this->ctx, c.alpha, a_block.view(), b_block.view(), c.beta, c_block.view());
+    expect_equal(c_block.result(), expected_product(c, a, b, old));
+
+    for (const T& alpha : {T(2), other_coefficient<T>()}) {
+        const Case<T> gram{c.rows, c.m, c.m, alpha, T(0), layouts[2], Place::host};
+        TestBlock<T> g_block(this->ctx, old_result(this->generator, gram), gram.layout,
+                             Place::host);
+        tsmttsm(this->ctx, alpha, a_block.view(), a_block.view(), T(0), g_block.view());
+        const auto expected = expected_product(gram, a, a, Global<T>(c.m, c.m));
+        const auto actual = g_block.result();
+        for (int i = 0; i < c.m; ++i) {
+            for (int j = 0; j < c.m; ++j) {
+                const long double bound =
+                    sum_bound(c.rows, alpha, a.column_norm(i) * a.column_norm(j), T(0), 0);
+                ASSERT_LE(std::abs(wide_t<T>(actual(i, j)) - wide_t<T>(expected(i, j))), bound)
+                    << i << ", " << j;
+            }
+        }
+    }
+}
+
 TYPED_TEST(Tsmttsm, TakesOneBlockTwiceAndOverlappingColumns) {
     using T = TypeParam;
     const auto values = integer_global<T>(this->generator, 65, 12);
