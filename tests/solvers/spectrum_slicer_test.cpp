@@ -326,5 +326,52 @@ TEST(SpectrumSlicer, ASetThatEndsInsideOfAMultipletTakesFewFactorisations) {
     EXPECT_NEAR(result.eigenvalues.back(), 2 - 2 * std::cos(2 * std::numbers::pi / length), 1e-12);
 }
 
+/// SparseLdlt that counts an eigenvalue too many from the second shift on, and that has no factors
+/// from the third one on.
+class FailingFactorisation final : public Factorisation<double> {
+  public:
+    FactorFacts factor(const CsrRows<double>& a, const CsrRows<double>* b, double sigma) override {
+        FactorFacts facts = ldlt_.factor(a, b, sigma);
+        ++shifts_;
+        has_factors_ = facts.complete && shifts_ < 3;
+        if (!has_factors_) {
+            return {};
+        }
+        facts.below += shifts_ > 1 ? 1 : 0;
+        return facts;
+    }
+    void solve(BlockView<double> x) override {
+        solves_without_factors_ += has_factors_ ? 0 : 1;
+        ldlt_.solve(x);
+    }
+    int shifts() const { return shifts_; }
+    int solves_without_factors() const { return solves_without_factors_; }
+
+  private:
+    LdltFactorisation<double> ldlt_;
+    int shifts_ = 0;
+    int solves_without_factors_ = 0;
+    bool has_factors_ = false;
+};
+
+/// The slicer looks for an eigenvalue that does not exist, and no shift has factors. The search
+/// then ends; solves with factors that are not there would read any memory.
+TEST(SpectrumSlicer, NoSolveFollowsAFailedFactorisation) {
+    std::mt19937_64 random = test::make_generator();
+    for (int trial = 0; trial < 10; ++trial) {
+        Context ctx = test::make_context();
+        const int n = std::uniform_int_distribution<int>(20, 60)(random);
+        SCOPED_TRACE("trial " + std::to_string(trial) + ", " + std::to_string(n) + " rows");
+        const CsrRows<double> rows = test::rows_of(test::random_matrix<double>(random, n, 2, true));
+        FailingFactorisation factorisation;
+        ShiftedPencil<double> pencil(1, rows, std::nullopt, factorisation);
+        SpectrumSlicer<double> slicer(pencil, SlicerOptions{});
+        EXPECT_FALSE(slicer.find_smallest(3));
+        EXPECT_GE(factorisation.shifts(), 3);
+        EXPECT_EQ(factorisation.solves_without_factors(), 0);
+        EXPECT_NE(slicer.message(), "");
+    }
+}
+
 }  // namespace
 }  // namespace quiver

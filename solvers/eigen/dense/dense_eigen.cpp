@@ -107,6 +107,14 @@ struct FoundValues {
     bool complete = false;
 };
 
+/// The number of vectors whose length in the inner product of B is rounding noise, and how many of
+/// these have a value below or above 0 beyond the rounding errors of A: it is infinite.
+struct VectorsWithoutLength {
+    std::int64_t count = 0;
+    std::int64_t negative = 0;
+    std::int64_t positive = 0;
+};
+
 template <class T>
 class DenseSearch : public VerifiedSearch<T> {
   public:
@@ -492,7 +500,7 @@ class DenseSearch : public VerifiedSearch<T> {
         });
         if (chosen) {
             this->ctx().comm().broadcast(&dependent_, sizeof(dependent_), 0);
-            require_length_in_b(x);
+            require_length_in_b(spectrum, x);
             if (has_matrices_) {
                 take_quotients(spectrum, x);
             }
@@ -530,31 +538,72 @@ class DenseSearch : public VerifiedSearch<T> {
         }
     }
 
-    /// Throws IndefiniteError if x^H B x is rounding noise of its terms for a column of X: B is
-    /// then singular to rounding, and its Cholesky factor gives x an arbitrary or huge eigenvalue.
-    /// The test does not depend on the units of the unknowns: it compares x^H B x with x^H diag(B)
-    /// x.
-    void require_length_in_b(const SmallMatrix<Wide<T>>& x) {
+    /// Of the columns of X, the vectors of the values with these indices, those for which x^H B x
+    /// is rounding noise of its terms: B is then singular to rounding, and its Cholesky factor
+    /// gives x an arbitrary or huge value. The test does not depend on the units of the unknowns:
+    /// it compares x^H B x with x^H diag(B) x.
+    VectorsWithoutLength without_length(const SmallMatrix<Wide<T>>& x,
+                                        const std::vector<int>& indices) const {
+        const double scale = std::ldexp(1.0, -exponents_.b);  // X is normalised for the scaled B
+        const double noise = 4 * std::sqrt(static_cast<double>(n_)) * this->eps();
+        const double noise_of_a = 16 * n_ * this->eps() * std::ldexp(norm_, -exponents_.a);
+        VectorsWithoutLength lost;
+        for (int j = 0; j < x.cols(); ++j) {
+            double terms = 0;
+            double squares = 0;
+            for (int i = 0; i < x.rows(); ++i) {
+                terms += scale * diagonal_of_b_[static_cast<std::size_t>(i)] * std::norm(x(i, j));
+                squares += std::norm(x(i, j));
+            }
+            if (noise * terms < 1) {
+                continue;
+            }
+            ++lost.count;
+            const auto index = static_cast<std::size_t>(indices[static_cast<std::size_t>(j)]);
+            const double value = std::ldexp(values_[index], exponents_.b - exponents_.a);
+            if (std::abs(value) > noise_of_a * squares) {
+                ++(value < 0 ? lost.negative : lost.positive);
+            }
+        }
+        return lost;
+    }
+
+    /// Throws on all ranks if wanted vectors X have no length in the inner product of B.
+    void require_length_in_b(Spectrum* spectrum, const SmallMatrix<Wide<T>>& x) {
         if (this->problem().b == nullptr) {
             return;
         }
-        const double scale = std::ldexp(1.0, -exponents_.b);  // X is normalised for the scaled B
-        const double noise = 4 * std::sqrt(static_cast<double>(n_)) * this->eps();
-        std::int64_t lost = 0;
-        for (int j = 0; j < x.cols(); ++j) {
-            double terms = 0;
-            for (int i = 0; i < x.rows(); ++i) {
-                terms += scale * diagonal_of_b_[static_cast<std::size_t>(i)] * std::norm(x(i, j));
-            }
-            lost += noise * terms >= 1 ? 1 : 0;
+        const Comm& comm = this->ctx().comm();
+        VectorsWithoutLength lost = without_length(x, choice_.indices);
+        comm.broadcast(&lost, sizeof(lost), 0);
+        if (lost.count == 0) {
+            return;
         }
-        lost = this->ctx().comm().max(lost);
-        if (lost > 0) {
+        if (lost.negative + lost.positive < lost.count) {
             throw_indefinite<SingularMassError>(
-                "dense: B is singular to rounding: " + std::to_string(lost) +
+                "dense: B is singular to rounding: " + std::to_string(lost.count) +
                 " of the wanted eigenvectors have no length in its inner product, so that their "
-                "eigenvalues are arbitrary; shift-invert takes a singular B");
+                "eigenvalues are arbitrary" +
+                singular_mass_cure);
         }
+        const std::vector<int> ends{0, static_cast<int>(values_.size()) - 1};
+        VectorsWithoutLength at_ends;
+        comm.agree([&] {
+            if (spectrum != nullptr) {
+                at_ends = without_length(spectrum->vectors(ends), ends);
+            }
+        });
+        comm.broadcast(&at_ends, sizeof(at_ends), 0);
+        const std::int64_t wanted = std::ssize(choice_.indices);
+        const bool wants_end = this->options().window || wants_low_end(this->options(), which_) ||
+                               wants_high_end(this->options(), which_);
+        throw_indefinite<InfiniteEigenvalueError>(
+            "dense: infinite eigenvalues: " + std::to_string(lost.count) + " of " +
+            std::to_string(wanted) + " wanted ones, because B is singular to rounding; " +
+            (wants_end             ? finite_request(this->options(), which_, at_ends.negative == 0,
+                                                    at_ends.positive == 0)
+             : lost.count < wanted ? "request at most " + std::to_string(wanted - lost.count)
+                                   : "request a target nearer 0"));
     }
 
     bool found() override { return solved_; }

@@ -35,7 +35,8 @@ class RowUnits {
     /// Chooses D for eigenvalues of the size that `options` and the norms of rows suggest.
     void choose();
     /// Chooses D for eigenvalues of this size if it is far from the size of the current D. Returns
-    /// true if D has changed.
+    /// true if D has changed by so much that the pencil must be solved again; D may also change by
+    /// less.
     bool choose_others(double size);
     /// M <- D M D.
     void apply(CsrRows<W>& m) const;

@@ -324,6 +324,7 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
     void start_slicer_in_units(CsrRows<Wide> a, CsrRows<Wide> b) {
         units_->apply(a);
         units_->apply(b);
+        unit_exponents_ = units_->exponents();
         facts_.in_units = {facts_.exponents.a + scale_to_one(a),
                            facts_.exponents.b + scale_to_one(b)};
         start_slicer(std::move(a), std::move(b));
@@ -551,7 +552,8 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
         const int count = static_cast<int>(chosen_.size());
         this->ctx().comm().agree([&] { vectors_ = BlockVector<T>(this->ctx(), map, count); });
         const auto factor = [&](int row) {
-            const int e = units_ ? units_->exponents()[static_cast<std::size_t>(row)] : 0;
+            const int e =
+                unit_exponents_.empty() ? 0 : unit_exponents_[static_cast<std::size_t>(row)];
             return std::ldexp(1.0, e - facts_.in_units.b / 2);
         };
         const int most = sent_width(n);
@@ -664,6 +666,8 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
     std::unique_ptr<CudssFactorisation<Wide>> cudss_;
     LdltFactorisation<Wide> ldlt_;
     std::optional<RowUnits<Wide>> units_;
+    /// The exponents of the units of the last solve; units_ may have chosen others since.
+    std::vector<int> unit_exponents_;
     std::optional<ShiftedPencil<Wide>> pencil_;
     std::optional<SpectrumSlicer<Wide>> slicer_;
 };

@@ -148,6 +148,9 @@ bool SpectrumSlicer<W>::is_clear(double shift) const {
 
 template <class W>
 bool SpectrumSlicer<W>::search(const Wanted& wanted) {
+    if (!factor_.complete) {
+        return fail("the last shift has no factorisation");
+    }
     Wanted left = wanted;
     // A shift that was moved away from an eigenvalue is still close to it: rounding relative to
     // the huge theta of this eigenvalue hides the digits of the other pairs. A few steps find the

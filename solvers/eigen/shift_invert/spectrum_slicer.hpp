@@ -97,7 +97,7 @@ class SpectrumSlicer {
     /// Factorises near `sigma` and records the count; false if the search must end.
     bool factor_at(double sigma);
     /// Searches with the last factors until the wanted pairs are found, or no further pair is
-    /// found.
+    /// found. False if the search must end, also if the last shift has no factors.
     bool search(const Wanted& wanted);
     bool search_once(const Wanted& wanted);
     /// The residual ||A x - lambda B x|| / (||B|| ||x||) at which a pair has converged, in a
