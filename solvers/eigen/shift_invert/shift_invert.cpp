@@ -414,6 +414,13 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
                       " (||A|| + |lambda| ||B||), above the tolerance " +
                       number_text(this->tolerance(), 2) +
                       ", in units that make the rows of A and B alike; use lobpcg or dense";
+        } else if (slicer_->cluster_is_cut() && slicer_->resolution() > most_resolution()) {
+            facts_.proven = false;
+            message =
+                "the wanted set ends among eigenvalues that differ by less than the "
+                "factorisations resolve, " +
+                number_text(std::ldexp(slicer_->resolution(), value_exponent()), 2) +
+                ": one that is inside the set may be missing; use dense";
         }
         count_work();
         facts_.cluster_is_cut = slicer_->cluster_is_cut();
@@ -456,6 +463,10 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
     }
 
     double rounding() const { return attainable_tolerance<T>(0); }
+    /// A wanted set that ends among eigenvalues that differ by less than this is verified.
+    double most_resolution() const {
+        return 8 * std::max(this->tolerance(), rounding()) * pencil_->norm() / pencil_->norm_b();
+    }
     int value_exponent() const { return facts_.in_units.a - facts_.in_units.b; }
     double to_scaled(double value) const { return std::ldexp(value, -value_exponent()); }
 
