@@ -114,7 +114,7 @@ bool solve_and_report(const Comm& comm, EigsOptions& options, const Task& task) 
     Context& ctx = run.ctx();
     EigsReport report;
     if (options.profile) {
-        report.profile = bench::kept_ceilings(ctx);
+        report.ceilings = bench::kept_ceilings(ctx);
         run.begin_phase();
     }
     Rows<T> rows = load_rows<T>(comm, options, task);

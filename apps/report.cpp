@@ -207,9 +207,9 @@ std::string to_table(const EigsReport& report, bool verbose) {
     if (verbose) {
         text += kernel_table(report.kernels);
     }
-    if (report.profile) {
+    if (report.ceilings) {
         text += profile_table(report.kernels, report.overhead, report.iterations,
-                              seconds_of(report.run, "solve"), *report.profile);
+                              seconds_of(report.run, "solve"), *report.ceilings);
     }
     return text;
 }

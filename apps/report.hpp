@@ -128,8 +128,8 @@ struct EigsReport {
     std::vector<KernelRecord> kernels;
     /// Indexed by Overhead; empty if nothing was counted.
     std::vector<OverheadRecord> overhead;
-    /// The ceilings of profile_table(), with which the table ends if they are given.
-    std::optional<bench::Ceilings> profile = {};
+    /// If given, the table ends with profile_table() against these ceilings.
+    std::optional<bench::Ceilings> ceilings = {};
 };
 
 /// The table; `verbose` adds the table of kernels.

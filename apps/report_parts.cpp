@@ -50,7 +50,8 @@ ordered_json json_seconds(const RunFacts& run) {
     return result;
 }
 
-/// The time of a kernel's calls at the ceilings; 0 if these were not measured.
+/// The seconds that a kernel's calls take at the ceilings; 0 without a measured stream. A kernel
+/// that the bench does not know counts as a copy.
 double least_seconds(const KernelRecord& record, const bench::Ceilings& ceilings) {
     const bench::Kernel* kernel = bench::find_kernel(record.call.name);
     const double speed = ceilings.of(kernel == nullptr ? Traffic::copy : kernel->traffic());

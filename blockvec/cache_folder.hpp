@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The folder for what is worth keeping between runs: compiled kernels, plans, the ceilings of the
-// machine.
+// The folder of files that later runs read: compiled kernels, plans, ceilings.
 #pragma once
 
 #include <string>

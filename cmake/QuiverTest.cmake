@@ -11,7 +11,7 @@
 #   NAME.gpu   label gpu   one process, device memory (QUIVER_TEST_PLACE=device), if GPU_RANKS contains 1
 #   NAME.gpu.npN  label gpu  N ranks on the GPUs of this machine
 #   NAME.gpu.sI  label gpu  in place of NAME.gpu: part I of its cases (GPU_SHARDS), for long tests: one process
-#                     compiles its kernels one after the other
+#                     would compile all kernels in turn
 find_package(GTest REQUIRED)
 cmake_host_system_information(RESULT QUIVER_TEST_CORES QUERY NUMBER_OF_LOGICAL_CORES)
 # The property PROCESSORS counts half cores, because tests/run.sh gives ctest twice as many jobs as there are cores.

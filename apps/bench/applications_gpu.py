@@ -4,9 +4,10 @@
 
     PYTHONPATH=BUILD/python python3 apps/bench/applications_gpu.py [--scale F] [--only NAME ...]
 
-All programs of a table get the same arrays on the GPU, in the same run. Times are medians of calls
-that follow one untimed call, with the device synchronised before and after; `first` is that untimed
-call of quiver, which may wait for kernels. A program that fails has a line with its error.
+All programs of a table get the same arrays on the GPU, in the same run. Times are medians of five
+calls after a first one (of one call if the first takes more than 3 s), with the device synchronised
+before and after. `first call` may wait for kernels to compile. In the tables of pca, svds and embed,
+a program that fails has a line with its error.
 """
 import argparse
 import statistics
@@ -127,8 +128,8 @@ def svds(scale):
         table(f"svds, {rows:,} x {columns:,}, {per_row} entries a row, 6 values; error relative to "
               "the largest", {
                   "quiver.svds": lambda: quiver.svds(on_device, 6, tol=1e-10)[1],
-                  "cupyx svds": lambda: cupyx.scipy.sparse.linalg.svds(on_device, 6)[1],
-                  "SciPy svds on the host": lambda: scipy.sparse.linalg.svds(a, 6)[1],
+                  "cupyx svds": lambda: cupyx.scipy.sparse.linalg.svds(on_device, 6, tol=1e-10)[1],
+                  "SciPy svds on the host": lambda: scipy.sparse.linalg.svds(a, 6, tol=1e-10)[1],
               }, lambda s: np.max(np.abs(np.sort(host(s)) - exact)) / exact[-1])
 
 
@@ -170,7 +171,7 @@ def embed(scale):
 def main():
     tables = {each.__name__: each for each in (pca, kmeans, svds, embed)}
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--scale", type=float, default=1.0, help="times the number of rows")
+    parser.add_argument("--scale", type=float, default=1.0, help="factor for the number of rows")
     parser.add_argument("--only", nargs="+", choices=tables, default=list(tables))
     options = parser.parse_args()
     print(f"quiver {quiver.__version__}, torch {torch.__version__}, cupy {cupy.__version__}, "

@@ -10,7 +10,7 @@
 
 namespace quiver::apps::bench {
 
-/// The name of this machine's processor, "unknown processor" if the system does not tell.
+/// The name of this machine's processor, "unknown processor" if the system does not state it.
 std::string cpu_name();
 
 Environment describe_environment(const Context& ctx, const std::string& device_note,

@@ -22,8 +22,15 @@ namespace {
 /// Part of the file's name: another version may measure or write something else.
 constexpr int format_version = 1;
 
+/// The ranks that share this rank's GPU or, on a host, its node. Collective.
+int ranks_beside(const Context& ctx) {
+    const auto ranks = static_cast<int>(ctx.comm().sum_on_node(1));
+    const int gpus = ctx.place() == Place::device ? std::max(device::count(), 1) : 1;
+    return (ranks + gpus - 1) / gpus;
+}
+
 /// Empty without a folder.
-std::string ceilings_file(const Context& ctx, int ranks_on_node) {
+std::string ceilings_file(const Context& ctx, int ranks) {
     const std::string folder = cache_folder();
     if (folder.empty()) {
         return "";
@@ -31,7 +38,7 @@ std::string ceilings_file(const Context& ctx, int ranks_on_node) {
     std::string name = ctx.place() == Place::device
                            ? device::properties(ctx.device().id).name
                            : fmt::format("{}-{}-threads", cpu_name(), ctx.threads());
-    name += fmt::format("-{}-ranks", ranks_on_node);
+    name += fmt::format("-{}-ranks", ranks);
     std::ranges::replace_if(
         name, [](unsigned char c) { return std::isalnum(c) == 0 && c != '-'; }, '_');
     return fmt::format("{}/ceilings-{}-{}.json", folder, format_version, name);
@@ -60,18 +67,23 @@ Ceilings measure_share(Context& ctx, double share) {
 Ceilings kept_ceilings(const Context& ctx,
                        const std::function<Ceilings(Context&, double)>& measure) {
     const Comm& comm = ctx.comm();
-    const double ranks = comm.sum_on_node(1);
-    const std::string path = ceilings_file(ctx, static_cast<int>(ranks));
-    const std::optional<Ceilings> kept = read_file(path);
+    const int ranks = ranks_beside(ctx);
+    std::string path;
+    std::optional<Ceilings> kept;
+    comm.agree([&] {
+        path = ceilings_file(ctx, ranks);
+        kept = read_file(path);
+    });
     if (comm.sum(std::int64_t{kept ? 1 : 0}) == comm.size()) {
         return *kept;
     }
     Ceilings ceilings;
     comm.agree([&] {
         Context alone(Comm(), ctx.device());
-        ceilings = measure(alone, 1 / ranks);
+        ceilings = measure(alone, 1.0 / ranks);
     });
-    if (!path.empty()) {
+    // If memory was short, the streams were not measured; the next run may have more.
+    if (!path.empty() && ceilings.read > 0 && ceilings.copy > 0 && ceilings.scale > 0) {
         try {
             write_file(path, json_ceilings(ceilings).dump(1) + "\n");
         } catch (const Error&) {

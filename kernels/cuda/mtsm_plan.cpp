@@ -127,12 +127,13 @@ std::size_t direct_bytes(const MtsmShape& shape) {
 }
 
 bool is_legal_direct(const MtsmPlan& plan, const MtsmShape& shape, const Machine& machine) {
-    // Of 128 registers, for sums and loads in flight. Complex products need more temporary values.
+    // For sums and loads in flight, of 128 of a thread. Complex products need more temporary
+    // values.
     const int most_registers = parts_of(shape.scalar) == 2 ? 88 : 96;
     const int words = shape.scalar_bytes() / 4;
-    const int bytes = plan.rows_a_thread * shape.scalar_bytes();
+    const int bytes = std::max(plan.rows_a_thread, 1) * shape.scalar_bytes();
     const bool aligned =
-        plan.rows_a_thread == 1 || bytes <= std::min({16, shape.unit_a, shape.unit_y});
+        plan.rows_a_thread == 1 || std::min({16, shape.unit_a, shape.unit_y}) % bytes == 0;
     return !plan.tensor && !shape.along_sum && shape.a == shape.scalar && shape.unit_y > 0 &&
            1 << shape.log_k <= most_direct_terms && aligned && plan.rows_a_thread >= 1 &&
            plan.warps_m == warps && plan.warps_n == 1 && plan.groups == 1 && plan.depth >= 1 &&
@@ -194,11 +195,11 @@ double shifted_lines_factor(const MtsmShape& shape, double line) {
 constexpr int log_few = 4;
 constexpr int log_many = 17;
 
-/// The legal direct plans, each with a cost that orders them: long vectors first, and as many loads
-/// ahead as there are terms. Measured on an H100.
+/// The legal direct plans, each with a number that orders them (not clocks): long vectors first,
+/// then as many loads ahead as there are terms, at most 8. Measured on an H100.
 std::vector<std::pair<double, MtsmPlan>> direct_plans(const MtsmShape& shape,
                                                       const Machine& machine) {
-    std::vector<std::pair<double, MtsmPlan>> costs;
+    std::vector<std::pair<double, MtsmPlan>> ordered;
     MtsmPlan plan;
     plan.direct = true;
     plan.warps_m = warps;
@@ -209,11 +210,12 @@ std::vector<std::pair<double, MtsmPlan>> direct_plans(const MtsmShape& shape,
         for (plan.depth = 4; plan.depth <= 8; plan.depth *= 2) {
             if (is_legal(plan, shape, machine)) {
                 const bool short_sum = 1 << shape.log_k < plan.depth;
-                costs.emplace_back(1.0 / plan.rows_a_thread + 0.1 / plan.depth + short_sum, plan);
+                ordered.emplace_back(
+                    1.0 / plan.rows_a_thread + 0.1 / plan.depth + (short_sum ? 1 : 0), plan);
             }
         }
     }
-    return costs;
+    return ordered;
 }
 
 /// True for shapes with which direct plans were measured to be the fastest on an H100.
@@ -224,9 +226,9 @@ bool prefers_direct(const MtsmShape& shape) {
            shape.unit_a == 16 && shape.unit_y == 16;
 }
 
-/// True for the kind of plans without direct ones that was measured to be the fastest on an H100.
-/// In single precision these are shifted ones, and spread ones for a tall B of few aligned terms
-/// across the sum.
+/// True for the kind of plans, apart from direct ones, that was measured to be the fastest on an
+/// H100. In single precision these are shifted ones, and spread ones for a tall B of few aligned
+/// terms across the sum.
 bool is_measured_kind(const MtsmPlan& plan, const MtsmShape& shape) {
     constexpr int widest = 24;
     const bool single = shape.a == Dtype::s && shape.n <= widest;
@@ -364,6 +366,7 @@ std::vector<MtsmPlan> mtsm_plans(const MtsmShape& shape, const Machine& machine)
             }
         }
     }
+    // Direct plans come first for the shapes measured, otherwise last.
     const double added = prefers_direct(shape) ? -other_kind : 2 * other_kind;
     for (const auto& [order, direct] : direct_plans(shape, machine)) {
         costs.emplace_back(order + added, direct);
@@ -390,7 +393,7 @@ std::optional<PlannedKernel> kernel_of(const MtsmPlan& plan, const MtsmShape& sh
         kernel.source = "mtsm_direct.cuh";
         kernel.expression = instance("mtsm_direct", name_of(shape.scalar), config);
         kernel.shared_bytes = direct_bytes(shape);
-        kernel.blocks_per_multiprocessor = 2 * plan.blocks;  // of which each has few rows
+        kernel.blocks_per_multiprocessor = 2 * plan.blocks;  // blocks of few rows
         kernel.depth = 0;
         return kernel;
     }

@@ -22,7 +22,7 @@ struct MtsmShape {
     int unit_a = 16, unit_x = 16;
     bool x_rows = true;
     /// The largest of 16, 8 or 4 that divides the addresses of the columns of Y, if Y is stored by
-    /// columns and A is across the sum with at most most_direct_terms terms; otherwise 0.
+    /// columns and B is across the sum with at most most_direct_terms columns; otherwise 0.
     int unit_y = 0;
     /// Approximate binary logarithms of the rows and columns of op(A).
     int log_m = 14, log_k = 14;
@@ -37,8 +37,8 @@ struct MtsmShape {
 /// groups of terms. shifted: lines of B that do not start at multiples of 16 bytes are copied in
 /// aligned pieces of 16 bytes. spread: without tensor cores, a thread reads single elements of B,
 /// and its rows are 32 apart; always with `shifted`. direct: the kernel of src/mtsm_direct.cuh, for
-/// a tall B of few terms; a thread has rows_a_thread adjacent rows and loads `depth` terms ahead,
-/// and there are no stages.
+/// a tall B of few terms; a thread has rows_a_thread adjacent rows and loads `depth` terms ahead;
+/// `stages` is not used.
 struct MtsmPlan {
     using Request = MtsmShape;
     static constexpr int threads = 256;

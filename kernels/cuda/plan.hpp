@@ -132,7 +132,7 @@ struct PlannedKernel {
     int pieces_a_row = 0;
     /// run: the threads copy all rows of a stage as one run of bytes.
     bool run = false;
-    /// mtsm only: terms of the sum that a block processes at a time; 0: all.
+    /// mtsm only: terms of the sum that a block processes at a time; 0: all terms.
     int depth = 1;
     /// tsmttsm only: the kernel adds to C, which must hold beta C before.
     bool atomics = false;
@@ -177,7 +177,8 @@ struct TsmmGramPlan {
 
 /// The kernel of a plan for operands with these layouts (threads copy for a bulk plan if the
 /// layouts do not allow bulk copies), or nothing if the plan is not legal for the shape or the
-/// machine, or if it has runs and no operand needs them or a layout does not allow them.
+/// machine. A plan with `run` is also not legal if all operands have rows of multiples of 16 bytes,
+/// or if a layout does not allow runs.
 std::optional<PlannedKernel> kernel_of(const TsmttsmPlan& plan, const ProductShape& shape,
                                        const Layout& a, const Layout& b, const Machine& machine);
 std::optional<PlannedKernel> kernel_of(const TsmmPlan& plan, const ProductShape& shape,

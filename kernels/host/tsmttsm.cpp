@@ -464,8 +464,8 @@ void BlockSums<T>::finish() const {
 
 namespace {
 
-/// A C of more bytes does not stay in the second-level cache while blocks of rows are added to it.
-/// It is computed in panels of at most panel_columns() rows and columns.
+/// If C has more bytes, it does not stay in the second-level cache while blocks of rows are added
+/// to it. tsmttsm then computes panels of at most panel_columns() rows and columns.
 constexpr std::size_t most_sum_bytes = std::size_t{1} << 20;
 
 template <class T>
@@ -489,6 +489,17 @@ TsmttsmArgs<T> panel_of(const TsmttsmArgs<T>& args, int i, int j) {
     panel.b += j;
     panel.c += i * args.ldc + j;
     return panel;
+}
+
+/// C(j + s, i + r) <- the conjugate of C(i + r, j + s), for the panel of C(i, j).
+template <class T>
+void copy_adjoint(const TsmttsmArgs<T>& args, const TsmttsmArgs<T>& panel, int i, int j) {
+    for (int row = 0; row < panel.m; ++row) {
+        for (int column = 0; column < panel.n; ++column) {
+            args.c[(j + column) * args.ldc + i + row] =
+                conjugate(panel.c[row * panel.ldc + column]);
+        }
+    }
 }
 
 template <class T>
@@ -526,17 +537,14 @@ void tsmttsm(int threads, const TsmttsmArgs<T>& args, void* workspace) {
         return;
     }
     // A Gram matrix is Hermitian: the panels below the diagonal are copies.
-    const bool hermitian = args.a == args.b && args.lda == args.ldb && args.m == args.n &&
-                           args.beta == T(0) && conjugate(args.alpha) == args.alpha;
+    const bool computes_half = args.a == args.b && args.lda == args.ldb && args.m == args.n &&
+                               args.beta == T(0) && conjugate(args.alpha) == args.alpha;
     for (int i = 0; i < args.m; i += panel_columns<T>()) {
-        for (int j = hermitian ? i : 0; j < args.n; j += panel_columns<T>()) {
+        for (int j = computes_half ? i : 0; j < args.n; j += panel_columns<T>()) {
             const TsmttsmArgs<T> panel = panel_of(args, i, j);
             add_panel(threads, panel, workspace);
-            for (int row = 0; row < (hermitian && j > i ? panel.m : 0); ++row) {
-                for (int column = 0; column < panel.n; ++column) {
-                    args.c[(j + column) * args.ldc + i + row] =
-                        conjugate(panel.c[row * panel.ldc + column]);
-                }
+            if (computes_half && j > i) {
+                copy_adjoint(args, panel, i, j);
             }
         }
     }

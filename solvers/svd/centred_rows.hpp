@@ -26,8 +26,8 @@ class CentredRows {
     CentredRows(Context& ctx, BlockView<const In> x)
         : ctx_(ctx),
           x_(x),
-          most_(std::clamp<std::int64_t>(bytes_of_part(ctx) / row_bytes(), 64,
-                                         std::max<std::int64_t>(x.rows, 1))),
+          most_(std::min(std::max<std::int64_t>(bytes_of_part(ctx) / row_bytes(), 64),
+                         std::max<std::int64_t>(x.rows, 1))),
           memory_(
               ctx.scratch(memory_kind(ctx.place()), static_cast<std::size_t>(most_ * row_bytes()))),
           z_(memory_.template as<T>(), most_, x.cols, x.cols, ctx.place()),
@@ -36,7 +36,8 @@ class CentredRows {
     }
 
     /// Calls use(Z, ones, first row of this part) for all rows, in order; `ones` is a column of
-    /// numbers 1 with as many rows as Z. With c = 0 and f = 1, Z is X itself.
+    /// ones with as many rows as Z. With c = 0 and f = 1, Z is X itself if X is in single or double
+    /// precision, otherwise a copy.
     template <class Use>
     void for_each_part(std::span<const T> shift, Use use, T factor = T(1)) {
         SmallMatrix<T> minus(1, x_.cols);
@@ -66,8 +67,8 @@ class CentredRows {
     std::int64_t row_bytes() const {
         return static_cast<std::int64_t>(sizeof(T)) * (std::int64_t{x_.cols} + 1);
     }
-    /// On a host, so many bytes of rows fit the second-level caches of its threads (256 KiB each).
-    /// On a device the parts are so large that the starts of their kernels do not count.
+    /// On a host, a part fits the second-level caches of the threads (256 KiB each). On a device,
+    /// parts are so large that the launches of their kernels cost little.
     static std::int64_t bytes_of_part(const Context& ctx) {
         return ctx.place() == Place::device ? std::int64_t{1} << 28
                                             : std::int64_t{ctx.threads()} << 18;

@@ -99,8 +99,8 @@ class MomentSums {
     }
 
   private:
-    /// The means of the sample, or zeros if they are small against its spread: centring then saves
-    /// no digits and costs most of the time.
+    /// The means of the sample, or zeros if no mean exceeds the column's mean absolute deviation:
+    /// centring then saves no digits and costs most of the time.
     std::vector<T> first_shift(const SmallMatrix<double>& sample) const {
         std::vector<T> shift(static_cast<std::size_t>(x_.cols));
         bool small = true;

@@ -48,12 +48,12 @@ struct PcaResult {
 ///
 /// X: rows x columns, this rank's rows of a global block that `map` distributes, in the Context's
 /// place; s, d, h (half) or b (bfloat16). One pass over X forms the sums and the products of
-/// z_i = x_i - c in double, where c is the mean of 256 rows, or 0 if all columns of these rows have a
-/// mean that is small against the spread. C then follows without loss of digits, because the mean of
-/// z is small against its spread; if it is not, c is corrected and the pass repeated. If squares of
-/// z underflow or overflow, the pass is repeated with z times a power of two. Rows are processed in
-/// parts: on a host these stay in the cache; on a device they have up to 256 MiB, and X is read once
-/// for the sums and once for the products.
+/// z_i = x_i - c in double, where c is the mean of 256 rows, or 0 if in all columns the mean of
+/// these rows is at most their mean absolute deviation. C then follows without loss of digits,
+/// because the mean of z is not large against its spread; if it is, c is corrected and the pass
+/// repeated. If squares of z underflow or overflow, the pass is repeated with z times a power of
+/// two. Rows are processed in parts: on a host these stay in the cache; on a device they have up to
+/// 256 MiB, and X is read once for the sums and once for the products.
 ///
 /// Throws on all ranks: InputError for k out of range, fewer than two rows, no columns, NaN,
 /// infinity or differences from the mean that overflow (naming the column), options that differ

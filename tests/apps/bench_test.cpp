@@ -480,13 +480,16 @@ TEST(Bench, CeilingsAreMeasuredOnceAndKept) {
         ++measurements;
         Ceilings ceilings;
         ceilings.read = 1e9 * measurements;
+        ceilings.copy = 4e9;
+        ceilings.scale = measurements < 4 ? 5e9 : 0;
         ceilings.peaks = {{"FMA single", 3e9, true}, {"FMA double", 2e9, false}};
         return ceilings;
     };
     for (int run = 0; run < 3; ++run) {
         const Ceilings ceilings = kept_ceilings(ctx, measure);
         EXPECT_EQ(ceilings.read, 1e9) << run;
-        EXPECT_EQ(ceilings.copy, 0) << run;
+        EXPECT_EQ(ceilings.copy, 4e9) << run;
+        EXPECT_EQ(ceilings.scale, 5e9) << run;
         EXPECT_EQ(ceilings.flops(Dtype::s), 3e9) << run;
         EXPECT_EQ(ceilings.flops(Dtype::z), 2e9) << run;
     }
@@ -498,6 +501,9 @@ TEST(Bench, CeilingsAreMeasuredOnceAndKept) {
     EXPECT_EQ(kept_ceilings(ctx, measure).read, 2e9);
     const test::Environment nowhere("QUIVER_CACHE", "/proc/none");
     EXPECT_EQ(kept_ceilings(ctx, measure).read, 3e9) << "without a folder";
+    const test::Environment other("QUIVER_CACHE", folder.path("other").c_str());
+    EXPECT_EQ(kept_ceilings(ctx, measure).read, 4e9);
+    EXPECT_EQ(kept_ceilings(ctx, measure).read, 5e9) << "a stream was not measured";
 }
 
 TEST(Bench, WithoutAStreamThereIsNoRoofline) {

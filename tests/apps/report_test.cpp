@@ -103,13 +103,13 @@ TEST(Report, ProfileShowsTheCostOfAnIteration) {
     report.overhead.resize(overhead_kinds);
     report.overhead[static_cast<std::size_t>(Overhead::result)] = {30, 4000, 0.125};
     EXPECT_EQ(to_table(report, false).find("average of an iteration"), std::string::npos);
-    report.profile = bench::Ceilings();
+    report.ceilings = bench::Ceilings();
     // Both shapes together: 20 calls, 2000 bytes and 0.75 s of ten iterations.
     EXPECT_NE(to_table(report, false).find("| tsmm | 2.00 | 0.2 | 75000.00 | 75.0 |  |\n"),
               std::string::npos)
         << to_table(report, false);
     // At 10^4 bytes a second 0.2 s of the 0.75 s.
-    report.profile->copy = 1e4;
+    report.ceilings->copy = 1e4;
     const std::string table = to_table(report, false);
     EXPECT_NE(table.find("| tsmm | 2.00 | 0.2 | 75000.00 | 75.0 | 27 |\n"), std::string::npos)
         << table;

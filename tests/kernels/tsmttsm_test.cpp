@@ -244,8 +244,8 @@ TYPED_TEST(Tsmttsm, IsExactOnSmallIntegers) {
     }
 }
 
-/// A C that is larger than a second-level cache is computed in panels; those of a Gram matrix below
-/// the diagonal are copies.
+/// A C of more than 1 MiB is computed in panels; the panels of a Gram matrix below the diagonal are
+/// copies.
 TYPED_TEST(Tsmttsm, IsExactForLargeResults) {
     using T = TypeParam;
     const Case<T> c{29, 709, 420, T(2), T(-1), layouts[1], Place::host};

@@ -45,8 +45,9 @@ RitzBlock<T>::RitzBlock(Context& ctx, const EigenProblem<T>& problem, SpectralOr
       fixed_(problem.constraints.cols),
       room_(room) {
     const int columns = fixed_ + room.locked + 2 * room.active + room.fresh;
-    claim_block_memory<T>(ctx, a_.row_map(), columns, "subspace iteration: blocks");
     const int wanted = room.locked - room.fresh;
+    // At the end the wanted columns are copied into the result.
+    claim_block_memory<T>(ctx, a_.row_map(), columns + wanted, "subspace iteration: blocks");
     std::vector<int> widths = {room.active - 2 * room.fresh, wanted, 2 * room.fresh, room.fresh, 1};
     // For a small matrix some of these widths are zero or negative.
     std::erase_if(widths, [](int width) { return width < 1; });

@@ -191,8 +191,9 @@ TEST(Plans, RunsNeedOddRowsWithoutGaps) {
             const auto kernel = kernel_of(plan, shape, left, right, {});
             ASSERT_TRUE(kernel) << to_text(plan);
             EXPECT_TRUE(kernel->run && !kernel->bulk) << to_text(plan);
-            EXPECT_EQ(kernel->expression.find("bytes_x=4") + kernel->expression.find("bytes_a=4"),
-                      2 * std::string::npos);
+            for (const char* single : {"bytes_x=4", "bytes_a=4"}) {
+                EXPECT_EQ(kernel->expression.find(single), std::string::npos);
+            }
             for (const Layout& other : {padded, shifted}) {
                 EXPECT_FALSE(kernel_of(plan, shape, other, right, {})) << to_text(plan);
             }
