@@ -761,8 +761,7 @@ template <class T>
 EigenResult<T> eigensolve(Context& ctx, const EigenProblem<T>& problem,
                           const EigenOptions& options) {
     require_equal_options(ctx.comm(), problem, options);
-    if (options.method == Method::automatic || options.method == Method::shift_invert ||
-        options.method == Method::dense) {
+    if (options.method == Method::automatic || options.method == Method::shift_invert) {
         refuse_infinite_ends(ctx, problem, options);
     }
     return options.method == Method::automatic ? AutomaticSolve<T>(ctx, problem, options).run()

@@ -288,6 +288,11 @@ class DenseSearch : public VerifiedSearch<T> {
         });
         comm.broadcast(&facts, sizeof(facts), 0);
         require_finite_values(facts);
+        // Of two infinite eigenvalues with one vector, rounding can make finite ones of about
+        // ||A|| / (||B|| sqrt(eps)). Rows of B that are zero show them nevertheless.
+        EigenOptions options = this->options();
+        options.which = which_;
+        refuse_infinite_ends(this->ctx(), this->problem(), options);
         exponents_ = facts.exponents;
         norm_b_ = facts.norm_b;
         norm_ = facts.norm_a;
