@@ -317,7 +317,7 @@ SOLVERS = [
              "again = !centre(sums, shift, moments) && false;",
              [Test("svd", "*ASecondPass*")]),
     Mutation("the covariance is not centred", "svd/pca.cpp",
-             "sums(i, j) - sums(i, n) * (sums(j, n) / count_);", "sums(i, j);", [Test("svd", "Pca/d.*")]),
+             "sums(i, j) - sums(n, i) * (sums(n, j) / count_);", "sums(i, j);", [Test("svd", "Pca/d.*")]),
     Mutation("svds takes the values of the square", "svd/sparse_svd.cpp",
              "tsmm<T>(ctx_, T(1), v.view(), rounded<T>(svd.v), T(0), v.view());", "",
              [Test("svd", "Svds/d.*")]),
