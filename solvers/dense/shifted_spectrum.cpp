@@ -140,12 +140,16 @@ std::optional<ShiftedSpectrum<W>> shifted_spectrum(Context& ctx, const SmallMatr
     return found;
 }
 
-#define QUIVER_INSTANTIATE(W)                                                           \
-    template SmallMatrix<W> semidefinite_root(Context&, const SmallMatrix<W>&, double); \
-    template std::optional<ShiftedSpectrum<W>> shifted_spectrum(                        \
-        Context&, const SmallMatrix<W>&, const SmallMatrix<W>&, const SmallMatrix<W>&, double);
-QUIVER_INSTANTIATE(double)
-QUIVER_INSTANTIATE(std::complex<double>)
-#undef QUIVER_INSTANTIATE
+template SmallMatrix<double> semidefinite_root(Context&, const SmallMatrix<double>&, double);
+template SmallMatrix<std::complex<double>> semidefinite_root(
+    Context&, const SmallMatrix<std::complex<double>>&, double);
+template std::optional<ShiftedSpectrum<double>> shifted_spectrum(Context&,
+                                                                 const SmallMatrix<double>&,
+                                                                 const SmallMatrix<double>&,
+                                                                 const SmallMatrix<double>&,
+                                                                 double);
+template std::optional<ShiftedSpectrum<std::complex<double>>> shifted_spectrum(
+    Context&, const SmallMatrix<std::complex<double>>&, const SmallMatrix<std::complex<double>>&,
+    const SmallMatrix<std::complex<double>>&, double);
 
 }  // namespace quiver
