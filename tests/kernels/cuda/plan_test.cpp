@@ -215,7 +215,7 @@ TEST(Plans, RunsNeedOddRowsWithoutGaps) {
 TEST(Plans, AFavouriteReplacesOnlyAClearlySlowerNeighbour) {
     const ProductShape shape(Dtype::s, 10, 41);
     const Served served{shape, gapless(Dtype::s, 10), gapless(Dtype::s, 41)};
-    const auto plans = tsmm_plans(shape, {}, 100'000);
+    std::vector<TsmmPlan> plans = tsmm_plans(shape, {}, 100'000);
     const double least = model_clocks(plans.front(), shape, {});
     const auto slower_by = [&](double factor) {
         return *std::find_if(plans.begin(), plans.end(), [&](const TsmmPlan& plan) {
