@@ -22,16 +22,22 @@ class CentredRows {
     using T = centre_t<In>;
 
   public:
-    /// Throws MemoryError. Not collective.
-    CentredRows(Context& ctx, BlockView<const In> x)
+    /// c = shift, f = factor. Throws MemoryError. Not collective.
+    CentredRows(Context& ctx, BlockView<const In> x, std::span<const T> shift, T factor = T(1))
         : ctx_(ctx),
           x_(x),
+          minus_(1, x.cols),
+          factor_(factor),
+          plain_(std::is_same_v<In, T> && factor == T(1) &&
+                 std::ranges::all_of(shift, [](T c) { return c == T(0); })),
           most_(std::min(std::max<std::int64_t>(bytes_of_part(ctx) / row_bytes(), 64),
                          std::max<std::int64_t>(x.rows, 1))),
-          memory_(
-              ctx.scratch(memory_kind(ctx.place()), static_cast<std::size_t>(most_ * row_bytes()))),
-          z_(memory_.template as<T>(), most_, x.cols, x.cols, ctx.place()),
-          ones_(memory_.template as<T>() + most_ * x.cols, most_, 1, 1, ctx.place()) {
+          memory_(ctx.scratch(memory_kind(ctx.place()),
+                              static_cast<std::size_t>(most_) *
+                                  (plain_ ? sizeof(T) : static_cast<std::size_t>(row_bytes())))),
+          ones_(memory_.template as<T>() + (plain_ ? 0 : most_ * x.cols), most_, 1, 1,
+                ctx.place()) {
+        std::transform(shift.begin(), shift.end(), minus_.data(), [](T value) { return -value; });
         fill<T>(ctx_, T(1), ones_);
     }
 
@@ -39,25 +45,21 @@ class CentredRows {
     /// ones with as many rows as Z. With c = 0 and f = 1, Z is X itself if X is in single or double
     /// precision, otherwise a copy.
     template <class Use>
-    void for_each_part(std::span<const T> shift, Use use, T factor = T(1)) {
-        SmallMatrix<T> minus(1, x_.cols);
-        std::transform(shift.begin(), shift.end(), minus.data(), [](T value) { return -value; });
-        const bool plain =
-            factor == T(1) && std::ranges::all_of(shift, [](T c) { return c == T(0); });
+    void for_each_part(Use use) {
         for (std::int64_t first = 0; first < x_.rows; first += most_) {
             const std::int64_t count = std::min(most_, x_.rows - first);
             const BlockView<const T> ones = ones_.row_range(0, count);
             if constexpr (std::is_same_v<In, T>) {
-                if (plain) {
+                if (plain_) {
                     use(x_.row_range(first, count), ones, first);
                     continue;
                 }
             }
-            const BlockView<T> z = z_.row_range(0, count);
+            const BlockView<T> z(memory_.template as<T>(), count, x_.cols, x_.cols, ctx_.place());
             copy(ctx_, x_.row_range(first, count), z);
-            tsmm<T>(ctx_, T(1), ones, minus, T(1), z);
-            if (factor != T(1)) {
-                scale<T>(ctx_, factor, z);
+            tsmm<T>(ctx_, T(1), ones, minus_, T(1), z);
+            if (factor_ != T(1)) {
+                scale<T>(ctx_, factor_, z);
             }
             use(BlockView<const T>(z), ones, first);
         }
@@ -76,9 +78,12 @@ class CentredRows {
 
     Context& ctx_;
     BlockView<const In> x_;
+    SmallMatrix<T> minus_;
+    T factor_;
+    bool plain_;
     std::int64_t most_;
     Scratch memory_;
-    BlockView<T> z_, ones_;
+    BlockView<T> ones_;
 };
 
 }  // namespace quiver

@@ -179,7 +179,7 @@ class MomentSums {
                 add(z, z, local.row_range(0, n));
                 add(ones, z, local.row_range(n, 1));
             };
-            CentredRows<In>(ctx_, x_).for_each_part(shift, add_part, factor);
+            CentredRows<In>(ctx_, x_, shift, factor).for_each_part(add_part);
             copy(ctx_, local, sums.view());
         });
         ctx_.comm().sum(std::span(sums.data(), entries));
@@ -321,7 +321,7 @@ void pca_scores(Context& ctx, const PcaResult& pca, BlockView<const In> x,
         tsmm<T>(ctx, T(1), ones, constants, T(0), part);
         tsmm<T>(ctx, T(1), z, vectors, T(1), part);
     };
-    CentredRows<In>(ctx, x).for_each_part(shift, multiply);
+    CentredRows<In>(ctx, x, shift).for_each_part(multiply);
 }
 
 #define QUIVER_INSTANTIATE(In, T)                                                            \
