@@ -305,6 +305,7 @@ void take_result(const EigsOptions& options, const EigenResult<T>& result, EigsR
     report.expected_error = result.expected_error;
     report.eigenvalues = result.eigenvalues;
     report.residuals = result.residuals;
+    report.errors = result.errors;
     report.norm_estimate = result.norm_estimate;
     report.tolerance = result.tolerance;
     report.tolerance_raised = result.tolerance_raised;

@@ -97,6 +97,7 @@ struct EigsReport {
     /// Fields of EigenResult; `converged` also requires `verified` and inertia counts that agree.
     std::vector<double> eigenvalues;
     std::vector<double> residuals;
+    std::vector<double> errors;
     double norm_estimate = 0;
     double tolerance = 0;
     bool tolerance_raised = false;

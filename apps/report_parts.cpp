@@ -97,32 +97,11 @@ ordered_json json_numbers(const std::vector<double>& values) {
 }
 
 std::vector<int> correct_digits(const EigsReport& report) {
-    std::vector<int> digits;
-    if (!report.mass.empty()) {
-        return digits;
-    }
-    constexpr double infinity = std::numeric_limits<double>::infinity();
     const bool single = report.matrix.scalar == Dtype::s || report.matrix.scalar == Dtype::c;
-    const double rounding = 8 * report.norm_estimate *
-                            (single ? static_cast<double>(std::numeric_limits<float>::epsilon())
-                                    : std::numeric_limits<double>::epsilon());
-    const std::vector<double>& values = report.eigenvalues;
-    const std::vector<double>& residuals = report.residuals;
-    const bool in_one_piece =
-        report.verified && report.which != "both-ends" && report.which != "largest-magnitude";
-    // A lower bound of the distance between value j and the exact eigenvalue of neighbour i. If
-    // there is no neighbour: infinity at an end of the spectrum, else 0 for an unknown distance.
-    const auto distance = [&](std::size_t j, std::size_t i, const char* end) {
-        return i >= values.size() ? (report.which == end ? infinity : 0)
-                                  : std::abs(values[j] - values[i]) - residuals[i];
-    };
-    for (std::size_t j = 0; j < values.size(); ++j) {
-        const double r = residuals[j];
-        const double gap =
-            in_one_piece ? std::min(distance(j, j - 1, "smallest"), distance(j, j + 1, "largest"))
-                         : 0;
-        const double error = (gap > 2 * r ? r * (r / (gap - r)) : r) + rounding;
-        const double certain = std::floor(std::log10(std::abs(values[j]) / error));
+    std::vector<int> digits;
+    for (std::size_t j = 0; j < report.errors.size(); ++j) {
+        const double certain =
+            std::floor(std::log10(std::abs(report.eigenvalues[j]) / report.errors[j]));
         digits.push_back(certain > 0 ? static_cast<int>(std::min(certain, single ? 7.0 : 15.0))
                                      : 0);
     }

@@ -24,11 +24,8 @@ std::string json_report(const char* command, const nlohmann::ordered_json& field
 /// A JSON number; null if it is not finite.
 nlohmann::ordered_json json_number(double value);
 nlohmann::ordered_json json_numbers(const std::vector<double>& values);
-/// For each eigenvalue the number of decimal digits that its error bound leaves certain, at most 15
-/// or, in single precision, 7. The bound is the residual r or, if all other eigenvalues are at a
-/// distance g > 2 r, r^2 / (g - r); 8 eps ||A|| for rounding is added. Distances are known only
-/// between neighbours of a verified result. Empty with a mass matrix: the bound would need its
-/// smallest eigenvalue. Source: Parlett, The Symmetric Eigenvalue Problem, sections 4.5, 11.7.
+/// For each eigenvalue the number of decimal digits that its error bound (EigenResult::errors)
+/// leaves certain, at most 15 or, in single precision, 7.
 std::vector<int> correct_digits(const EigsReport& report);
 /// A line with the number of eigenvalues of a converged result that have no certain digit; empty if
 /// there are none.

@@ -326,7 +326,14 @@ SOLVERS = [
     Mutation("a dense solve takes no shift", "dense_eigen.cpp",
              "shifts >= most_shifts ||", "shifts >= 0 ||", [Test("dense_eigen", "*NearlySingularMass*")]),
     Mutation("rounding errors of vectors count as their products", "dense_spectrum.cpp",
-             "remove_noise(gram, x, frobenius_norm(b_));", "", [Test("dense_eigen", "*NearlySingularMass*")]),
+             "remove_noise(gram, y, frobenius_norm(b_));", "", [Test("dense_eigen", "*NearlySingularMass*")]),
+    Mutation("a dense solve judges pairs in the units of the problem alone", "dense_eigen.cpp",
+             "found.relative[j] = std::max(found.relative[j], in_units[j].relative);", "",
+             [Test("shift_invert", "*StiffSupports*")]),
+    Mutation("a bound of errors ignores the length of the vector", "unit_residuals.cpp",
+             "(result.residuals[j] + rounding * result.norm_estimate) * length * length);",
+             "result.residuals[j] + rounding * result.norm_estimate);",
+             [Test("dense_eigen", "EigenvalueErrors*")]),
 ]
 
 MUTATIONS = VERIFICATION + KERNELS + READERS + CHECKPOINTS + SOLVERS

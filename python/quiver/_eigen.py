@@ -49,6 +49,9 @@ class EigenInfo:
     #: ||A x - w M x|| / ||x|| of each pair, from a fresh product. With mode='buckling', residuals
     #: and norm_estimate are those of M x = u A x with u = 1 / w, the problem that is solved instead.
     residuals: np.ndarray
+    #: Bounds of the errors of the eigenvalues, with M to first order in the residual. Empty for an
+    #: interrupted solve with M.
+    errors: np.ndarray
     #: An estimate of ||A||, and the tolerance of the solve relative to it.
     norm_estimate: float
     tolerance: float
@@ -502,7 +505,7 @@ def _buckling(a: Any, k: int, m: Any, sigma: float | None, which: str, return_ei
         results.append(x)
     if full_output:
         if info.all_eigenvalues is None:
-            info.residuals = info.residuals[order]
+            _buckle_errors(sign, info, u, order, stream)
         else:
             _buckle_info(sign, info, stream)
         results.append(info)
@@ -539,9 +542,22 @@ def _buckled(sign: float, u: Any, x: Any, stream: Any) -> tuple[Any, Any, np.nda
 
 def _buckle_info(sign: float, info: EigenInfo, stream: Any) -> None:
     """Converts the pairs of a result that has not converged."""
-    info.all_eigenvalues, info.all_eigenvectors, order = _buckled(
-        sign, info.all_eigenvalues, info.all_eigenvectors, stream)
+    u = info.all_eigenvalues
+    info.all_eigenvalues, info.all_eigenvectors, order = _buckled(sign, u, info.all_eigenvectors,
+                                                                  stream)
+    _buckle_errors(sign, info, u, order, stream)
+
+
+def _buckle_errors(sign: float, info: EigenInfo, u: Any, order: np.ndarray, stream: Any) -> None:
+    """Reorders residuals, and converts bounds of the errors of u to those of w = s / u."""
     info.residuals = info.residuals[order]
+    if len(info.errors) > 0:
+        space = space_of(u, stream=stream)
+        with space.entered(), np.errstate(divide="ignore", invalid="ignore"):
+            values = np.abs(space.numpy(u)[order])
+            # The interval u +- error, if it does not contain 0.
+            rest = np.maximum(values - info.errors[order], 0)
+            info.errors = info.errors[order] / (values * rest)
 
 
 def _deliver(problem: _Problem, outcome: Any, chosen: np.ndarray | None, shift: float,
@@ -551,6 +567,7 @@ def _deliver(problem: _Problem, outcome: Any, chosen: np.ndarray | None, shift: 
     space, char = problem.space, problem.char
     values = np.array(outcome.eigenvalues) + shift
     residuals = np.array(outcome.residuals)
+    errors = np.array(outcome.errors)
     limit = outcome.tolerance * outcome.norm_estimate
     small = (k is None or len(values) >= k) and bool(np.all(residuals <= limit))
     complete = outcome.converged
@@ -562,13 +579,14 @@ def _deliver(problem: _Problem, outcome: Any, chosen: np.ndarray | None, shift: 
                 outcome.copy_vectors(space.raw(vectors))
     if chosen is not None and len(chosen) < len(values):
         values, residuals = values[chosen], residuals[chosen]
+        errors = errors[chosen] if len(errors) > 0 else errors
         if vectors is not None:
             vectors = vectors[:, space.from_numpy(chosen)]
     with space.entered():
         w = space.from_numpy(values.astype(real_scalar(char)))
-    info = EigenInfo(residuals, outcome.norm_estimate, outcome.tolerance, outcome.tolerance_raised,
-                     outcome.converged, outcome.verified, outcome.cluster_cut, outcome.iterations,
-                     outcome.operator_applications, outcome.faults, outcome.seconds, outcome.method,
+    info = EigenInfo(residuals, errors, outcome.norm_estimate, outcome.tolerance,
+                     outcome.tolerance_raised, outcome.converged, outcome.verified,
+                     outcome.cluster_cut, outcome.iterations, outcome.operator_applications, outcome.faults, outcome.seconds, outcome.method,
                      outcome.method_reason, outcome.message)
     if not complete:
         message = outcome.message or "the solver has not converged"

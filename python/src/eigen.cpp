@@ -37,7 +37,7 @@ struct AnyVectors {
 
 /// The result of an eigensolve: an EigenResult of any scalar.
 struct EigenOutcome {
-    std::vector<double> eigenvalues, residuals;
+    std::vector<double> eigenvalues, residuals, errors;
     double norm_estimate = 0, tolerance = 0, seconds = 0;
     bool tolerance_raised = false, converged = false, verified = false, cluster_cut = false;
     bool interrupted = false;
@@ -116,6 +116,7 @@ EigenOutcome take(EigenResult<T> result, std::int64_t faults) {
     EigenOutcome out;
     out.eigenvalues = std::move(result.eigenvalues);
     out.residuals = std::move(result.residuals);
+    out.errors = std::move(result.errors);
     out.norm_estimate = result.norm_estimate;
     out.tolerance = result.tolerance;
     out.seconds = result.seconds;
@@ -331,6 +332,7 @@ void bind_eigen(nb::module_& module) {
     nb::class_<EigenOutcome>(module, "EigenOutcome")
         .def_ro("eigenvalues", &EigenOutcome::eigenvalues)
         .def_ro("residuals", &EigenOutcome::residuals)
+        .def_ro("errors", &EigenOutcome::errors)
         .def_ro("norm_estimate", &EigenOutcome::norm_estimate)
         .def_ro("tolerance", &EigenOutcome::tolerance)
         .def_ro("tolerance_raised", &EigenOutcome::tolerance_raised)

@@ -58,10 +58,23 @@ PencilKind DenseSpectrum<W>::solve(const SmallMatrix<W>& constraints, double rou
 }
 
 template <class W>
-void DenseSpectrum<W>::set_matrices(SmallMatrix<W> a, SmallMatrix<W> b) {
+void DenseSpectrum<W>::set_matrices(SmallMatrix<W> a, SmallMatrix<W> b,
+                                    std::vector<int> exponents) {
     a_ = std::move(a);
     b_ = std::move(b);
+    exponents_ = std::move(exponents);
     root_of_b_ = {};
+}
+
+template <class W>
+SmallMatrix<W> DenseSpectrum<W>::in_units(SmallMatrix<W> x, int sign) const {
+    for (int i = 0; i < x.rows(); ++i) {
+        const double unit = std::ldexp(1.0, sign * exponents_[static_cast<std::size_t>(i)]);
+        for (int j = 0; j < x.cols(); ++j) {
+            x(i, j) *= unit;
+        }
+    }
+    return x;
 }
 
 template <class W>
@@ -71,6 +84,7 @@ void DenseSpectrum<W>::add_shift(double sigma) {
     }
     if (std::optional<ShiftedSpectrum<W>> found =
             shifted_spectrum(ctx_, a_, b_, root_of_b_, sigma)) {
+        found->vectors = in_units(std::move(found->vectors), 1);
         shifts_.push_back(std::move(*found));
         collect();
     }
@@ -166,8 +180,9 @@ int DenseSpectrum<W>::orthonormalise(std::span<const int> order, SmallMatrix<W>&
         return -1;
     }
     constexpr double least_pivot = 0.5;  // unit vectors with smaller ones are dependent
-    SmallMatrix<W> gram = hermitian_part(product(adjoint(x), product(b_, x)));
-    remove_noise(gram, x, frobenius_norm(b_));
+    const SmallMatrix<W> y = in_units(x, -1);
+    SmallMatrix<W> gram = hermitian_part(product(adjoint(y), product(b_, y)));
+    remove_noise(gram, y, frobenius_norm(b_));
     const Cholesky<W> factor = cholesky(gram);
     bool independent = factor.positive;
     int column = 0;
@@ -190,15 +205,16 @@ int DenseSpectrum<W>::orthonormalise(std::span<const int> order, SmallMatrix<W>&
 
 template <class W>
 std::vector<double> DenseSpectrum<W>::quotients(const SmallMatrix<W>& x) const {
-    const SmallMatrix<W> ax = product(a_, x);
-    const SmallMatrix<W> bx = product(b_, x);
+    const SmallMatrix<W> y = in_units(x, -1);
+    const SmallMatrix<W> ay = product(a_, y);
+    const SmallMatrix<W> by = product(b_, y);
     std::vector<double> result;
-    for (int j = 0; j < x.cols(); ++j) {
+    for (int j = 0; j < y.cols(); ++j) {
         double of_a = 0;
         double of_b = 0;
         for (int i = 0; i < n_; ++i) {
-            of_a += std::real(conjugate(x(i, j)) * ax(i, j));
-            of_b += std::real(conjugate(x(i, j)) * bx(i, j));
+            of_a += std::real(conjugate(y(i, j)) * ay(i, j));
+            of_b += std::real(conjugate(y(i, j)) * by(i, j));
         }
         result.push_back(of_a / of_b);
     }

@@ -22,8 +22,9 @@ class DenseSpectrum {
     /// DensePencil::solve(). A PencilKind::degenerate has no values yet: add_shift() finds them.
     PencilKind solve(const SmallMatrix<W>& constraints, double rounding);
     const InfiniteEigenvalues& infinite() const { return pencil_.infinite(); }
-    /// The matrices again, for add_shift() and quotients(): solve() has overwritten them.
-    void set_matrices(SmallMatrix<W> a, SmallMatrix<W> b);
+    /// The matrices again, for add_shift() and quotients(): solve() has overwritten them. They are
+    /// D A D and D B D with D = diag(2^exponents), in which x = D y.
+    void set_matrices(SmallMatrix<W> a, SmallMatrix<W> b, std::vector<int> exponents);
     /// Finds the eigenvalues near sigma more accurately; needs set_matrices(), and a solve()
     /// without constraints. A no-op if sigma is an eigenvalue to rounding. Throws the errors of
     /// semidefinite_root() and shifted_spectrum().
@@ -57,6 +58,8 @@ class DenseSpectrum {
         int column = 0;
     };
     void collect();
+    /// diag(2^(sign exponents)) X.
+    SmallMatrix<W> in_units(SmallMatrix<W> x, int sign) const;
 
     Context& ctx_;
     int n_;
@@ -66,6 +69,8 @@ class DenseSpectrum {
     double rounding_ = 0;
     SmallMatrix<W> a_;
     SmallMatrix<W> b_;
+    /// D of set_matrices().
+    std::vector<int> exponents_;
     SmallMatrix<W> root_of_b_;
     std::vector<ShiftedSpectrum<W>> shifts_;
     std::vector<double> values_;

@@ -23,6 +23,10 @@ struct EigenResult {
     std::vector<double> eigenvalues;
     /// ||A x - lambda B x|| / ||x||_2 of each pair, from a fresh product.
     std::vector<double> residuals;
+    /// Bounds of the errors of the eigenvalues, with B to first order in the residual
+    /// (eigenvalue_errors()). Only eigensolve() computes them; empty for an interrupted solve with
+    /// B.
+    std::vector<double> errors;
     /// Estimate of ||A||_2 from all Ritz values seen: a lower bound, close in practice. With B it
     /// estimates ||A|| + max |lambda| ||B||.
     double norm_estimate = 0;

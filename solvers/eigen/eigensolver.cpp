@@ -26,6 +26,7 @@
 #include "solvers/eigen/lanczos/short_lanczos.hpp"
 #include "solvers/eigen/lobpcg.hpp"
 #include "solvers/eigen/pencil/reduced_pencil.hpp"
+#include "solvers/eigen/pencil/unit_residuals.hpp"
 #include "solvers/eigen/search/audited_solve.hpp"
 #include "solvers/eigen/search/both_ends.hpp"
 #include "solvers/eigen/search/infinite_values.hpp"
@@ -764,8 +765,13 @@ EigenResult<T> eigensolve(Context& ctx, const EigenProblem<T>& problem,
     if (options.method == Method::automatic || options.method == Method::shift_invert) {
         refuse_infinite_ends(ctx, problem, options);
     }
-    return options.method == Method::automatic ? AutomaticSolve<T>(ctx, problem, options).run()
-                                               : solve_once(ctx, problem, options, options.method);
+    EigenResult<T> result = options.method == Method::automatic
+                                ? AutomaticSolve<T>(ctx, problem, options).run()
+                                : solve_once(ctx, problem, options, options.method);
+    if (problem.b == nullptr || !result.interrupted) {
+        result.errors = eigenvalue_errors(ctx, problem, options, result);
+    }
+    return result;
 }
 
 #define QUIVER_INSTANTIATE(T)                                                                   \

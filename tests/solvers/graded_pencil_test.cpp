@@ -94,6 +94,7 @@ class GradedPencilTest : public ::testing::Test {
             const double size = relative ? std::abs(exact[j]) : largest;
             EXPECT_NEAR(result.eigenvalues[j], exact[j], 100 * std::sqrt(n) * eps * size) << j;
         }
+        expect_error_bounds(result, exact, largest, relative);
         // Residuals in rows: relative to the terms of each row, so that no unit hides a row.
         const int count = result.vectors.width();
         SmallMatrix<T> x(static_cast<int>(n), count);
@@ -107,6 +108,22 @@ class GradedPencilTest : public ::testing::Test {
                         result.tolerance);
         }
         expect_orthonormal(pencil, x);
+    }
+    /// The bounds hold up to rounding errors of the exact values; they leave four digits if the
+    /// errors are relative to the values.
+    void expect_error_bounds(const EigenResult<T>& result, const std::vector<double>& exact,
+                             double largest, bool relative) {
+        const auto n = static_cast<double>(result.vectors.row_map().global_rows());
+        ASSERT_EQ(result.errors.size(), exact.size());
+        for (std::size_t j = 0; j < exact.size(); ++j) {
+            const double size = std::abs(exact[j]);
+            const double rounding = 100 * std::sqrt(n) * eps * (relative ? size : largest);
+            EXPECT_LE(std::abs(result.eigenvalues[j] - exact[j]), result.errors[j] + rounding) << j;
+            // Squares of units in single precision do not reach far enough for all sizes.
+            if (relative && sizeof(real_t<T>) == sizeof(double)) {
+                EXPECT_LE(result.errors[j], 1e-4 * size) << j;
+            }
+        }
     }
     /// X^H B X = I up to rounding relative to (sum b_ii |x_i|^2)^(1/2) of both vectors, which do
     /// not depend on the units.
@@ -231,14 +248,89 @@ TYPED_TEST(GradedPencilTest, EigenvaluesOverManyDecades) {
         pencil.b[at + 1][at + 1] = T(b * mass);
     }
     std::sort(pencil.spectrum.begin(), pencil.spectrum.end());
-    const Method method = Method::shift_invert;
-    this->expect(pencil, this->wanted(method, Which::smallest, 5), true);
-    this->expect(pencil, this->wanted(method, Which::smallest_magnitude, 5), true);
-    this->expect(pencil, this->wanted(method, Which::largest, 5), true);
-    for (const std::size_t at : {20u, 40u, 60u}) {
-        const double target = 0.7 * pencil.spectrum[at] + 0.3 * pencil.spectrum[at + 1];
-        this->expect(pencil, this->wanted(method, Which::target, 3, target), true);
-        this->expect(pencil, this->window(method, pencil.spectrum, at, at + 5), true);
+    for (const Method method : {Method::shift_invert, Method::dense, Method::automatic}) {
+        this->expect(pencil, this->wanted(method, Which::smallest, 5), true);
+        this->expect(pencil, this->wanted(method, Which::smallest_magnitude, 5), true);
+        this->expect(pencil, this->wanted(method, Which::largest, 5), true);
+        for (const std::size_t at : {20u, 40u, 60u}) {
+            const double target = 0.7 * pencil.spectrum[at] + 0.3 * pencil.spectrum[at + 1];
+            this->expect(pencil, this->wanted(method, Which::target, 3, target), true);
+            this->expect(pencil, this->window(method, pencil.spectrum, at, at + 5), true);
+        }
+    }
+}
+
+/// The k smallest eigenvalues of A x = lambda B x for a positive definite tridiagonal A with the
+/// entries -right[i] beside the diagonal, and a diagonal B: bisection by the signs of the pivots of
+/// A - lambda B, in the precision of long double.
+std::vector<double> chain_eigenvalues(const std::vector<double>& diagonal,
+                                      const std::vector<double>& right,
+                                      const std::vector<double>& masses, int k) {
+    const auto count_below = [&](long double lambda) {
+        int count = 0;
+        long double pivot = 1;
+        for (std::size_t i = 0; i < diagonal.size(); ++i) {
+            const long double side = i == 0 ? 0.0L : right[i - 1];
+            pivot = diagonal[i] - lambda * masses[i] - side * side / pivot;
+            count += pivot < 0 ? 1 : 0;
+        }
+        return count;
+    };
+    std::vector<double> values;
+    for (int index = 0; index < k; ++index) {
+        long double low = 1e-20L;
+        long double high = 1e30L;
+        for (int step = 0; step < 90; ++step) {
+            const long double middle = std::sqrt(low * high);
+            (count_below(middle) > index ? high : low) = middle;
+        }
+        values.push_back(static_cast<double>(high));
+    }
+    return values;
+}
+
+/// A chain of springs with five stiff supports, masses over 12 decades and units over 8: the
+/// largest eigenvalues are 10^20 times the smallest, so that solves without a shift lose these.
+TYPED_TEST(GradedPencilTest, StiffSupportsAndMassesOverManyDecades) {
+    using T = TypeParam;
+    if constexpr (sizeof(real_t<T>) == 8) {
+        constexpr int n = 120;
+        const auto uniform = [&](double low, double high) {
+            return std::uniform_real_distribution<double>(low, high)(this->random);
+        };
+        const auto integer = [&](int low, int high) {
+            return std::uniform_int_distribution<int>(low, high)(this->random);
+        };
+        std::vector<double> diagonal;
+        std::vector<double> right;
+        std::vector<double> masses;
+        std::vector<int> units;
+        for (int i = 0; i < n; ++i) {
+            right.push_back(uniform(0.5, 2));
+            diagonal.push_back(right.back() + (i > 0 ? right[right.size() - 2] : 1));
+            masses.push_back(std::pow(10, uniform(-12, 0)));
+            units.push_back(integer(-13, 13));
+        }
+        for (int i = 0; i < 5; ++i) {
+            diagonal[static_cast<std::size_t>(integer(0, n - 1))] += 1e10;
+        }
+        typename GradedPencilTest<T>::Pencil pencil{
+            DenseRows<T>(n, std::vector<T>(n)), DenseRows<T>(n, std::vector<T>(n)), {}};
+        for (std::size_t i = 0; i < n; ++i) {
+            pencil.a[i][i] = T(diagonal[i]);
+            pencil.b[i][i] = T(masses[i]);
+            if (i + 1 < n) {
+                pencil.a[i][i + 1] = pencil.a[i + 1][i] = T(-right[i]);
+            }
+        }
+        pencil = this->in_units(std::move(pencil), units);
+        pencil.spectrum = chain_eigenvalues(diagonal, right, masses, n);
+        for (const Method method : {Method::dense, Method::automatic, Method::shift_invert}) {
+            this->expect(pencil, this->wanted(method, Which::smallest, 6), true);
+            this->expect(pencil, this->window(method, pencil.spectrum, 3, 12), true);
+            const double target = 0.6 * pencil.spectrum[7] + 0.4 * pencil.spectrum[8];
+            this->expect(pencil, this->wanted(method, Which::target, 4, target), true);
+        }
     }
 }
 

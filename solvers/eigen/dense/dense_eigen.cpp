@@ -20,6 +20,8 @@
 #include "solvers/dense/dense_pencil.hpp"
 #include "solvers/dense/dense_spectrum.hpp"
 #include "solvers/eigen/dense/dense_selection.hpp"
+#include "solvers/eigen/dense/root_matrix.hpp"
+#include "solvers/eigen/pencil/unit_residuals.hpp"
 #include "solvers/eigen/search/given_columns.hpp"
 #include "solvers/eigen/search/infinite_values.hpp"
 #include "solvers/eigen/search/scaled_residuals.hpp"
@@ -29,59 +31,16 @@
 namespace quiver {
 namespace {
 
-/// Columns that are gathered, sent and multiplied at once.
-constexpr int panel_width = 64;
-
 /// Larger matrices are refused: indices of LAPACK's workspaces have 32 bits.
 constexpr std::int64_t most_dense_rows = 40000;
 
 /// The most shifts near which eigenvalues of a pencil are computed again.
 constexpr int most_shifts = 6;
 
-/// The precision of the arithmetic.
-template <class T>
-using Wide = std::conditional_t<is_complex_v<T>, std::complex<double>, double>;
-
 [[noreturn]] void refuse_dense(const std::string& text) {
     InputError error("dense: " + text);
     error.set_collective();  // options and global sizes are the same on all ranks
     throw error;
-}
-
-/// A matrix on rank 0 whose entries were multiplied by 2^-exponent.
-template <class W>
-struct ScaledMatrix {
-    SmallMatrix<W> entries;
-    int exponent = 0;
-    /// The largest 2-norm of a column of the unscaled matrix: at most ||A||_2, and at least a
-    /// fraction 1 / sqrt(n) of it.
-    double column_norm = 0;
-};
-
-/// Scales by a power of two, without rounding, so that the largest entry is near 1.
-template <class W>
-ScaledMatrix<W> scaled(SmallMatrix<W> a) {
-    const auto count = static_cast<std::size_t>(a.rows()) * static_cast<std::size_t>(a.cols());
-    W* const entries = a.data();
-    double largest = 0;
-    for (std::size_t i = 0; i < count; ++i) {
-        largest = std::max(largest, std::abs(entries[i]));
-    }
-    ScaledMatrix<W> result;
-    result.exponent = even_exponent(largest);
-    const double factor = std::ldexp(1.0, -result.exponent);
-    double squares = 0;
-    for (int i = 0; i < a.rows(); ++i) {  // rows and columns of a Hermitian matrix are alike
-        double row = 0;
-        for (int j = 0; j < a.cols(); ++j) {
-            a(i, j) *= factor;
-            row += std::norm(a(i, j));
-        }
-        squares = std::max(squares, row);
-    }
-    result.column_norm = std::ldexp(std::sqrt(squares), result.exponent);
-    result.entries = std::move(a);
-    return result;
 }
 
 /// The facts about the pencil that rank 0 broadcasts.
@@ -93,10 +52,12 @@ struct PencilFacts {
     InfiniteEigenvalues infinite;
 };
 
-/// Pairs with the indices of their values.
+/// Pairs with the indices of their values, and their residuals relative to those of scale() or, if
+/// these are larger, of UnitResiduals.
 struct IndexedPairs {
     std::vector<int> indices;
     std::vector<RitzPair> pairs;
+    std::vector<double> relative;
 };
 
 /// See DenseSpectrum.
@@ -144,7 +105,7 @@ class DenseSearch : public VerifiedSearch<T> {
         if (this->problem().b != nullptr) {
             b = gather(*this->problem().b);
         }
-        SmallMatrix<Wide<T>> constraints = gather_columns_on_root(constraints_);
+        SmallMatrix<Wide<T>> constraints = all_columns(this->ctx(), constraints_);
         if (this->report(0, 1, "search")) {
             solve(std::move(a), std::move(b), constraints);
             solved_ = true;
@@ -174,91 +135,16 @@ class DenseSearch : public VerifiedSearch<T> {
         take_constraints(this->ctx(), map, std::as_const(images).view(), normals_.view());
     }
 
-    /// The matrix of an operator, on rank 0.
     SmallMatrix<Wide<T>> gather(Operator<T>& a) {
-        SmallMatrix<Wide<T>> dense;
-        this->ctx().comm().agree([&] {
-            if (is_root()) {
-                dense = SmallMatrix<Wide<T>>(n_, n_);
-            }
-        });
-        const auto* stored = dynamic_cast<const SparseMatrix<T>*>(&a);
-        if (stored != nullptr && this->ctx().comm().size() == 1) {
-            stored->for_each_entry(this->ctx(), [&](std::size_t row, std::int64_t column, T value) {
-                if (!is_finite(value)) {
-                    throw NumericalError("dense: an entry of row " + std::to_string(row) +
-                                         " is not finite");
-                }
-                dense(static_cast<int>(row), static_cast<int>(column)) += Wide<T>(value);
-            });
-            return dense;
-        }
-        gather_by_products(a, dense);
+        std::int64_t products = 0;
+        SmallMatrix<Wide<T>> dense = matrix_on_root(this->ctx(), a, products);
+        applications_ += &a == &this->problem().a ? products : 0;
         return dense;
-    }
-
-    void gather_by_products(Operator<T>& a, SmallMatrix<Wide<T>>& dense) {
-        const RowMap& map = a.row_map();
-        BlockVector<T> unit;
-        BlockVector<T> image;
-        this->ctx().comm().agree([&] {
-            unit = BlockVector<T>(this->ctx(), map, panel_width);
-            image = BlockVector<T>(this->ctx(), map, panel_width);
-        });
-        for (int first = 0; first < n_; first += panel_width) {
-            const int width = std::min(panel_width, n_ - first);
-            SmallMatrix<T> rows(static_cast<int>(map.local_rows()), width);
-            for (int j = 0; j < width; ++j) {
-                const std::int64_t row = first + j - map.first_row();
-                if (row >= 0 && row < map.local_rows()) {
-                    rows(static_cast<int>(row), j) = T(1);
-                }
-            }
-            copy(this->ctx(), std::as_const(rows).view(), unit.columns(0, width));
-            multiply(a, std::as_const(unit).columns(0, width), image.columns(0, width));
-            const SmallMatrix<T> all = all_rows(std::as_const(image).columns(0, width));
-            for (int i = 0; i < n_ && is_root(); ++i) {
-                for (int j = 0; j < width; ++j) {
-                    dense(i, first + j) = Wide<T>(all(i, j));
-                }
-            }
-        }
-        // Products round, so that A is only nearly Hermitian.
-        for (int i = 0; i < n_ && is_root(); ++i) {
-            for (int j = 0; j < i; ++j) {
-                dense(i, j) = 0.5 * (dense(i, j) + conjugate(dense(j, i)));
-                dense(j, i) = conjugate(dense(i, j));
-            }
-        }
     }
 
     void multiply(Operator<T>& a, BlockView<const T> x, BlockView<T> y) {
         checked_product(this->ctx(), Method::dense, a, x, y);
         applications_ += &a == &this->problem().a ? x.cols : 0;
-    }
-
-    /// The rows of all ranks, on every rank.
-    SmallMatrix<T> all_rows(BlockView<const T> x) {
-        SmallMatrix<T> all(n_, x.cols);
-        const std::int64_t first = this->problem().a.row_map().first_row();
-        copy(this->ctx(), x, all.view().row_range(first, x.rows));
-        const auto count = static_cast<std::size_t>(n_) * static_cast<std::size_t>(x.cols);
-        this->ctx().comm().sum(std::span<T>(all.data(), count));
-        return all;
-    }
-
-    SmallMatrix<Wide<T>> gather_columns_on_root(const BlockVector<T>& columns) {
-        if (columns.width() == 0) {
-            return {};
-        }
-        const SmallMatrix<T> all = all_rows(columns.view());
-        SmallMatrix<Wide<T>> wide(n_, columns.width());
-        for (int i = 0; i < n_; ++i) {
-            for (int j = 0; j < columns.width(); ++j) {
-                wide(i, j) = Wide<T>(all(i, j));
-            }
-        }
-        return wide;
     }
 
     using Spectrum = DenseSpectrum<Wide<T>>;
@@ -299,6 +185,9 @@ class DenseSearch : public VerifiedSearch<T> {
         Spectrum* const on_root = spectrum ? &*spectrum : nullptr;
         int shifts = 0;
         take_values(on_root);
+        if (this->problem().b != nullptr) {
+            units_.emplace(this->ctx(), this->problem(), Method::dense, this->options().seed);
+        }
         if (facts.kind == PencilKind::degenerate) {
             // Where a shift is an eigenvalue, the next one is this part of ||A|| / ||B|| above it.
             constexpr double part = 1.0 / 27;
@@ -320,14 +209,62 @@ class DenseSearch : public VerifiedSearch<T> {
         }
     }
 
-    void add_shift(Spectrum* spectrum, double sigma) {
-        if (!has_matrices_) {
-            SmallMatrix<Wide<T>> a = gather(this->problem().a);
-            SmallMatrix<Wide<T>> b = gather(*this->problem().b);
-            if (is_root()) {
-                spectrum->set_matrices(scaled(std::move(a)).entries, scaled(std::move(b)).entries);
+    /// The largest |lambda| that is wanted, by the values found so far; 0 if none is known.
+    double size_of_wanted() const {
+        double size = 0;
+        if (!values_.empty()) {
+            const PairChoice choice = select_pairs(values_, this->options(), which_,
+                                                   size_of_values(), attainable_tolerance<T>(0));
+            for (const int i : choice.indices) {
+                size = std::max(size, std::abs(values_[static_cast<std::size_t>(i)]));
             }
+        }
+        if (size == 0 && this->options().window) {
+            size = std::max(std::abs(this->options().window->low),
+                            std::abs(this->options().window->high));
+        } else if (size == 0 && which_ == Which::target) {
+            size = std::abs(this->options().target);
+        }
+        return size;
+    }
+
+    bool has_units() const { return units_ && units_->is_needed(); }
+
+    /// Gives the spectrum the matrices in the units of units_.
+    void set_matrices(Spectrum* spectrum) {
+        SmallMatrix<Wide<T>> a = gather(this->problem().a);
+        SmallMatrix<Wide<T>> b = gather(*this->problem().b);
+        std::vector<double> all(static_cast<std::size_t>(n_), 0.0);
+        if (has_units()) {
+            const std::vector<int>& here = units_->exponents();
+            std::copy(here.begin(), here.end(),
+                      all.begin() + this->problem().a.row_map().first_row());
+            this->ctx().comm().sum(std::span<double>(all));
+        }
+        if (spectrum == nullptr) {
+            return;
+        }
+        std::vector<int> units(all.begin(), all.end());
+        ScaledMatrix<Wide<T>> left = scaled(in_units(std::move(a), units));
+        // The eigenvalues get the factor that they have in the other solves of the spectrum, and
+        // vectors the length.
+        const int exponent_b = left.exponent - (exponents_.a - exponents_.b);
+        b = in_units(std::move(b), units, exponent_b);
+        for (int& unit : units) {
+            unit += (exponents_.b - exponent_b) / 2;
+        }
+        spectrum->set_matrices(std::move(left.entries), std::move(b), std::move(units));
+    }
+
+    void add_shift(Spectrum* spectrum, double sigma) {
+        if (has_units()) {
+            units_->choose_for(std::abs(sigma));
+        }
+        if (const double size = has_units() ? units_->size() : 0;
+            !has_matrices_ || size != size_of_matrices_) {
+            set_matrices(spectrum);
             has_matrices_ = true;
+            size_of_matrices_ = size;
         }
         this->ctx().comm().agree([&] {
             if (is_root()) {
@@ -364,17 +301,22 @@ class DenseSearch : public VerifiedSearch<T> {
     /// Chooses the wanted pairs, and those that rounding errors could bring into the choice:
     /// these, too, must have small residuals. Otherwise a wanted eigenvalue may be missing.
     void choose(Spectrum* spectrum) {
+        if (has_units()) {
+            units_->choose_for(size_of_wanted());
+            size_in_units_ = units_->norm_a() / units_->norm_b();
+        }
         choice_ = select_pairs(values_, this->options(), which_, size_of_values(),
                                attainable_tolerance<real_t<T>>(0));
         vectors_ = send_vectors(spectrum, choice_.indices, true);
-        pairs_ = pairs_of(std::as_const(vectors_).view(), choice_.indices);
+        chosen_ = pairs_of(std::as_const(vectors_).view(), choice_.indices);
         doubtful_ = {};
         const double error =
             errors_.empty() ? 0 : *std::max_element(errors_.begin(), errors_.end());
         if (this->problem().b != nullptr && error > this->tolerance() * size_of_values()) {
-            doubtful_.indices = doubtful_pairs(values_, errors_, this->options(), which_, choice_);
-            const BlockVector<T> x = send_vectors(spectrum, doubtful_.indices, false);
-            doubtful_.pairs = pairs_of(x.view(), doubtful_.indices);
+            const std::vector<int> indices =
+                doubtful_pairs(values_, errors_, this->options(), which_, choice_);
+            const BlockVector<T> x = send_vectors(spectrum, indices, false);
+            doubtful_ = pairs_of(x.view(), indices);
         }
     }
 
@@ -385,30 +327,29 @@ class DenseSearch : public VerifiedSearch<T> {
             return dependent_;
         }
         int wrong = -1;
-        const auto look = [&](const std::vector<int>& indices, const std::vector<RitzPair>& pairs) {
-            for (std::size_t j = 0; j < indices.size(); ++j) {
-                const double value = std::abs(pairs[j].value);
-                if (is_wrong(pairs[j]) &&
+        const auto look = [&](const IndexedPairs& found) {
+            for (std::size_t j = 0; j < found.indices.size(); ++j) {
+                const double value = std::abs(found.pairs[j].value);
+                if (found.relative[j] > accepted() &&
                     (wrong < 0 || value < std::abs(values_[static_cast<std::size_t>(wrong)]))) {
-                    wrong = indices[j];
+                    wrong = found.indices[j];
                 }
             }
         };
         if (this->problem().b != nullptr) {
-            look(choice_.indices, pairs_);
-            look(doubtful_.indices, doubtful_.pairs);
+            look(chosen_);
+            look(doubtful_);
         }
         return wrong;
     }
 
-    /// True if the residual is above what rounding explains and, if no value is in doubt or there
-    /// can be no shifts, above the tolerance. With a loose tolerance, errors of doubtful values
-    /// could otherwise hide a copy.
-    bool is_wrong(const RitzPair& pair) const {
+    /// A pair with a larger relative residual is wrong: the residual is above what rounding
+    /// explains and, if no value is in doubt or there can be no shifts, above the tolerance. With a
+    /// loose tolerance, errors of doubtful values could otherwise hide a copy.
+    double accepted() const {
         const double rounding = attainable_slack * attainable_tolerance<T>(0);
         const bool is_strict = !doubtful_.indices.empty() && constraints_.width() == 0;
-        const double bound = is_strict ? rounding : std::max(this->tolerance(), rounding);
-        return pair.residual > bound * scale(pair.value);
+        return is_strict ? rounding : std::max(this->tolerance(), rounding);
     }
 
     /// The shift nearest the wanted eigenvalues of a degenerate pencil, which has no finite end. A
@@ -511,8 +452,8 @@ class DenseSearch : public VerifiedSearch<T> {
             }
         }
         const double factor = std::ldexp(1.0, -exponents_.b / 2);
-        for (int first = 0; first < count; first += panel_width) {
-            SmallMatrix<T> panel(n_, std::min(panel_width, count - first));
+        for (int first = 0; first < count; first += root_panel) {
+            SmallMatrix<T> panel(n_, std::min(root_panel, count - first));
             for (int i = 0; i < n_ && is_root(); ++i) {
                 for (int j = 0; j < panel.cols(); ++j) {
                     panel(i, j) = static_cast<T>(factor * x(i, first + j));
@@ -615,7 +556,7 @@ class DenseSearch : public VerifiedSearch<T> {
     void extend() override {}
     int give_up() override { return 0; }
 
-    std::vector<RitzPair> pairs() override { return pairs_; }
+    std::vector<RitzPair> pairs() override { return chosen_.pairs; }
     void extract(const std::vector<int>& order, BlockView<T> y) override {
         if (y.cols > 0) {
             gather_columns(this->ctx(), std::as_const(vectors_).view(), order, y);
@@ -624,11 +565,10 @@ class DenseSearch : public VerifiedSearch<T> {
 
     /// Pairs with the residuals of R = A X - B X Lambda, scaled so that squares neither overflow
     /// nor underflow; `indices` are those of the values.
-    std::vector<RitzPair> pairs_of(BlockView<const T> x, const std::vector<int>& indices) {
-        std::vector<RitzPair> pairs;
-        pairs.reserve(indices.size());
-        for (int first = 0; first < x.cols; first += panel_width) {
-            const int width = std::min(panel_width, x.cols - first);
+    IndexedPairs pairs_of(BlockView<const T> x, const std::vector<int>& indices) {
+        IndexedPairs found{indices, {}, {}};
+        for (int first = 0; first < x.cols; first += root_panel) {
+            const int width = std::min(root_panel, x.cols - first);
             std::vector<double> values;
             values.reserve(static_cast<std::size_t>(width));
             for (int j = first; j < first + width; ++j) {
@@ -640,10 +580,22 @@ class DenseSearch : public VerifiedSearch<T> {
                 exponents_, std::as_const(normals_).view());
             applications_ += width;
             for (std::size_t j = 0; j < values.size(); ++j) {
-                pairs.push_back({values[j], residuals[j]});
+                found.pairs.push_back({values[j], residuals[j]});
+                found.relative.push_back(residuals[j] == 0 ? 0 : residuals[j] / scale(values[j]));
             }
         }
-        return pairs;
+        if (has_units()) {
+            std::vector<double> values;
+            for (const RitzPair& pair : found.pairs) {
+                values.push_back(pair.value);
+            }
+            const auto in_units = units_->residuals(x, values);
+            applications_ += x.cols;
+            for (std::size_t j = 0; j < values.size(); ++j) {
+                found.relative[j] = std::max(found.relative[j], in_units[j].relative);
+            }
+        }
+        return found;
     }
 
     void refine_pairs() override {}
@@ -656,8 +608,22 @@ class DenseSearch : public VerifiedSearch<T> {
     bool search_again() override { return false; }
     void begin_complement() override {}
     ComplementVerdict complement() override {
-        const auto wrong = std::count_if(doubtful_.pairs.begin(), doubtful_.pairs.end(),
-                                         [this](const RitzPair& pair) { return is_wrong(pair); });
+        const auto above = [](const IndexedPairs& found, double bound) {
+            return std::count_if(found.relative.begin(), found.relative.end(),
+                                 [bound](double relative) { return !(relative <= bound); });
+        };
+        // refine() has accepted the residuals of chosen pairs in the units of the problem.
+        if (const auto wrong =
+                has_units() ? above(chosen_, std::max(this->tolerance(), accepted())) : 0;
+            wrong > 0) {
+            this->give_up_because(
+                "the residuals of " + std::to_string(wrong) +
+                " pairs are above the tolerance in units of the unknowns in which "
+                "the rows of A and B are alike: " +
+                doubt());
+            return ComplementVerdict::open;
+        }
+        const auto wrong = above(doubtful_, accepted());
         if (wrong > 0) {
             this->give_up_because("the residuals of " + std::to_string(wrong) +
                                   " pairs that may belong to wanted eigenvalues are above rounding "
@@ -685,8 +651,11 @@ class DenseSearch : public VerifiedSearch<T> {
             result.expected_count = static_cast<double>(result.eigenvalues.size());
         }
     }
-    /// ||A|| / ||B||, to which rounding errors of the eigenvalues are relative.
-    double size_of_values() const { return norm_b_ > 0 ? norm_ / norm_b_ : norm_; }
+    /// ||A|| / ||B||, to which rounding errors of the eigenvalues are relative; in the units for
+    /// the wanted eigenvalues if it is smaller there.
+    double size_of_values() const {
+        return norm_b_ > 0 ? std::min(norm_ / norm_b_, size_in_units_) : norm_;
+    }
     double norm() const override { return norm_; }
     double scale(double value) const override { return norm_ + std::abs(value) * norm_b_; }
 
@@ -699,7 +668,11 @@ class DenseSearch : public VerifiedSearch<T> {
     BlockVector<T> normals_;
     /// On rank 0.
     std::vector<double> diagonal_of_b_;
+    std::optional<UnitResiduals<T>> units_;
+    double size_in_units_ = std::numeric_limits<double>::infinity();
+    /// True if the spectrum has the matrices, in units for eigenvalues of this size.
     bool has_matrices_ = false;
+    double size_of_matrices_ = 0;
     FoundValues found_;
     /// The eigenvalues, ascending, bounds of their errors, and those that are wanted.
     std::vector<double> values_;
@@ -710,7 +683,7 @@ class DenseSearch : public VerifiedSearch<T> {
     /// 0 if B = I: residuals are then relative to ||A|| alone.
     double norm_b_ = 0;
     BlockVector<T> vectors_;
-    std::vector<RitzPair> pairs_;
+    IndexedPairs chosen_;
     /// The pairs that may belong to wanted eigenvalues by the errors of the values.
     IndexedPairs doubtful_;
     /// An index whose vector depends on those of other wanted pairs; -1 if there is none.

@@ -18,7 +18,7 @@
 #include "kernels/column_ops.hpp"
 #include "kernels/sparse/sparse_matrix.hpp"
 #include "solvers/eigen/lanczos/spectrum_bounds.hpp"
-#include "solvers/eigen/pencil/congruent_operator.hpp"
+#include "solvers/eigen/pencil/balanced_problem.hpp"
 #include "solvers/eigen/pencil/unit_balance.hpp"
 #include "solvers/eigen/search/annotated_checkpoint.hpp"
 #include "solvers/eigen/search/audited_solve.hpp"
@@ -34,81 +34,6 @@ namespace {
 constexpr int residual_panel = 64;
 /// The number of a state that holds the size of the eigenvalues from which D was made.
 constexpr const char* size_in_state = "balanced_for";
-
-/// diag(2^(sign e)).
-template <class T>
-SparseMatrix<T> diagonal_of_powers(Context& ctx, const RowMap& map, const std::vector<int>& e,
-                                   int sign) {
-    CsrRows<T> rows;
-    ctx.comm().agree([&] {
-        rows.map = map;
-        rows.global_cols = map.global_rows();
-        for (std::size_t i = 0; i < e.size(); ++i) {
-            rows.column.push_back(map.first_row() + static_cast<std::int64_t>(i));
-            rows.value.push_back(T(std::ldexp(real_t<T>(1), sign * e[i])));
-            rows.row_start.push_back(rows.nonzeros());
-        }
-    });
-    return SparseMatrix<T>(ctx, std::move(rows));
-}
-
-/// Y = S A S X with a diagonal S.
-template <class T>
-CongruentOperator<T> in_units(Operator<T>& a, SparseMatrix<T>& s) {
-    const auto multiply = [&s](Context& ctx, BlockView<const T> x, BlockView<T> y) {
-        s.apply(ctx, x, y);
-    };
-    return CongruentOperator<T>(
-        a, multiply, multiply,
-        [&s](Context& ctx, std::span<const int> widths) { s.prepare(ctx, widths); });
-}
-
-/// The pencil in the units of D, with all parts of the problem.
-template <class T>
-class BalancedProblem {
-  public:
-    /// `start`: columns in the units of `problem`.
-    BalancedProblem(Context& ctx, const EigenProblem<T>& problem, BlockView<const T> start,
-                    const std::vector<int>& exponents)
-        : d_(diagonal_of_powers<T>(ctx, problem.a.row_map(), exponents, 1)),
-          inverse_d_(diagonal_of_powers<T>(ctx, problem.a.row_map(), exponents, -1)),
-          a_(in_units(problem.a, d_)),
-          b_(in_units(*problem.b, d_)),
-          problem_{a_} {
-        problem_.b = &b_;
-        if (problem.preconditioner != nullptr) {
-            problem_.preconditioner =
-                &preconditioner_.emplace(in_units(*problem.preconditioner, inverse_d_));
-        }
-        problem_.start = converted(ctx, start, start_);
-        problem_.constraints = converted(ctx, problem.constraints, constraints_);
-    }
-    BalancedProblem(const BalancedProblem&) = delete;
-    BalancedProblem& operator=(const BalancedProblem&) = delete;
-
-    EigenProblem<T>& problem() { return problem_; }
-    /// X = D Y.
-    void restore(Context& ctx, BlockView<const T> y, BlockView<T> x) { d_.apply(ctx, y, x); }
-
-  private:
-    BlockView<const T> converted(Context& ctx, BlockView<const T> x, BlockVector<T>& y) {
-        if (x.cols == 0) {
-            return {};
-        }
-        ctx.comm().agree([&] { y = BlockVector<T>(ctx, a_.row_map(), x.cols); });
-        inverse_d_.apply(ctx, x, y.view());
-        return std::as_const(y).view();
-    }
-
-    SparseMatrix<T> d_;
-    SparseMatrix<T> inverse_d_;
-    CongruentOperator<T> a_;
-    CongruentOperator<T> b_;
-    std::optional<CongruentOperator<T>> preconditioner_;
-    BlockVector<T> start_;
-    BlockVector<T> constraints_;
-    EigenProblem<T> problem_;
-};
 
 template <class T>
 class BalancedSolve {
@@ -237,6 +162,7 @@ class BalancedSolve {
     /// relative to ||A|| + |lambda| ||B||.
     double judge_pairs(EigenResult<T>& result) {
         const BlockView<const T> x = std::as_const(result.vectors).view();
+        const PencilExponents exponents{even_exponent(norm_a_), even_exponent(norm_b_)};
         double worst = 0;
         result.residuals.clear();
         result.norm_estimate = norm_a_;
@@ -245,8 +171,8 @@ class BalancedSolve {
             const auto begin = result.eigenvalues.begin() + first;
             const std::vector<double> values(begin, begin + width);
             const std::vector<double> residuals =
-                scaled_residuals(ctx_, method_, problem_, x.columns(first, width), values, {},
-                                 std::as_const(normals_).view());
+                scaled_residuals(ctx_, method_, problem_, x.columns(first, width), values,
+                                 exponents, std::as_const(normals_).view());
             applications_ += width;
             for (std::size_t j = 0; j < values.size(); ++j) {
                 const double size = norm_a_ + std::abs(values[j]) * norm_b_;

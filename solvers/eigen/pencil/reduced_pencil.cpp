@@ -192,6 +192,7 @@ class ReducedPencil {
     /// ||A|| + |lambda| ||B||.
     double judge_pairs(EigenResult<T>& result) {
         const BlockView<const T> x = std::as_const(result.vectors).view();
+        const PencilExponents exponents{even_exponent(norm_a_), even_exponent(norm_b_)};
         double worst = 0;
         result.residuals.clear();
         result.norm_estimate = norm_a_;
@@ -200,8 +201,8 @@ class ReducedPencil {
             const auto begin = result.eigenvalues.begin() + first;
             const std::vector<double> values(begin, begin + width);
             const std::vector<double> residuals =
-                scaled_residuals(ctx_, method_, problem_, x.columns(first, width), values, {},
-                                 std::as_const(normals_).view());
+                scaled_residuals(ctx_, method_, problem_, x.columns(first, width), values,
+                                 exponents, std::as_const(normals_).view());
             applications_ += width;
             for (std::size_t j = 0; j < values.size(); ++j) {
                 const double size = scale_of(values[j]);

@@ -47,6 +47,9 @@ class UnitBalance {
     void balance(double theta);
     /// e of this rank's rows.
     const std::vector<int>& exponents() const { return exponents_; }
+    /// The largest 2-norm of a row of D M D, with M = A or B, to a factor of about 2: at most
+    /// ||D M D||, and at least a fraction 1 / sqrt(n) of it. Cost: a product with 8 columns.
+    double largest_row(Operator<T>& m) { return range_of(row_sizes(m, nullptr)).largest; }
     /// True if the changes e - before of the exponents vary by more than 4 over the rows: a factor
     /// that all rows share has no effect.
     bool differs_from(const std::vector<int>& before) const;

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Residuals of A x = lambda B x in units of the unknowns in which the rows of A and B have similar
+// norms. Private to solvers/eigen.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "blockvec/block_vector.hpp"
+#include "blockvec/context.hpp"
+#include "solvers/eigen/eigen_options.hpp"
+#include "solvers/eigen/eigen_problem.hpp"
+#include "solvers/eigen/eigen_result.hpp"
+#include "solvers/eigen/pencil/balanced_problem.hpp"
+#include "solvers/eigen/pencil/unit_balance.hpp"
+
+namespace quiver {
+
+/// Residuals in the units y = D^-1 x of UnitBalance. A residual in other units may be small
+/// relative to ||A|| although no digit of the eigenvalue is right, because ||A|| belongs to a few
+/// rows with large units. All functions are collective.
+template <class T>
+class UnitResiduals {
+  public:
+    struct Residual {
+        /// ||D (A x - lambda B x)|| / ||y|| / (||D A D|| + |lambda| ||D B D||).
+        double relative = 0;
+        /// ||D A D|| + |lambda| ||D B D||.
+        double scale = 0;
+        /// ||y||_2.
+        double length = 0;
+    };
+
+    /// Throws the errors of UnitBalance.
+    UnitResiduals(Context& ctx, const EigenProblem<T>& problem, Method method, std::uint64_t seed);
+    UnitResiduals(const UnitResiduals&) = delete;
+    UnitResiduals& operator=(const UnitResiduals&) = delete;
+
+    /// False if the rows of B differ by so little that other units would change nothing. The
+    /// functions below need other units.
+    bool is_needed() const { return units_.is_needed(); }
+    /// Chooses D for eigenvalues of this size; if it is 0, for the smallest ones. A no-op if the
+    /// present D is for eigenvalues whose size differs by a factor of at most 256. Cost: that of
+    /// UnitBalance::balance().
+    void choose_for(double size);
+    /// The size for which the present D was chosen.
+    double size() const { return size_.value_or(0); }
+    /// The residuals of the pairs (values[j], x_j), without components along B times the
+    /// constraints, each in units for an eigenvalue of its size. Cost: a product with A and B for
+    /// each pair, and the same again for each factor of 2^16 between the sizes of the values.
+    std::vector<Residual> residuals(BlockView<const T> x, const std::vector<double>& values);
+    /// The exponents of D of this rank's rows.
+    const std::vector<int>& exponents() const { return units_.exponents(); }
+    /// UnitBalance::largest_row() of A and B.
+    double norm_a() const { return norm_a_; }
+    double norm_b() const { return norm_b_; }
+
+  private:
+    std::vector<Residual> in_present_units(BlockView<const T> x, const std::vector<double>& values);
+
+    Context& ctx_;
+    const EigenProblem<T>& problem_;
+    Method method_;
+    UnitBalance<T> units_;
+    std::optional<BalancedProblem<T>> balanced_;
+    /// An orthonormal basis of D B times the constraints.
+    BlockVector<T> normals_;
+    std::optional<double> size_;
+    double norm_a_ = 0;
+    double norm_b_ = 0;
+};
+
+/// Bounds of the errors of the eigenvalues of `result`.
+///
+/// B = I: r = residuals[j]; or r^2 / (g - r) where a verified result shows that all other
+/// eigenvalues are farther than g > 2 r; plus 8 eps ||A|| for rounding.
+///
+/// With B: (r + 8 eps) (||A|| + |lambda| ||B||) ||x||^2 for x^H B x = 1 and the relative residual
+/// r. To first order in r, this is the change of lambda by a change of A and B that makes the pair
+/// exact. Where the rows of B differ much, the bound is computed in the units of UnitResiduals: in
+/// others a small r can be a large change of a row.
+///
+/// Collective. Cost with B: a product of B with 8 columns; in other units also the cost of
+/// UnitResiduals. Sources: Parlett, The Symmetric Eigenvalue Problem, sections 4.5, 11.7; Stewart
+/// and Sun, Matrix Perturbation Theory (1990), chapter VI.
+template <class T>
+std::vector<double> eigenvalue_errors(Context& ctx, const EigenProblem<T>& problem,
+                                      const EigenOptions& options, const EigenResult<T>& result);
+
+}  // namespace quiver
