@@ -81,6 +81,8 @@ bool guards_blocks(const EigenProblem<T>& problem, Method method) {
 /// One core takes 0.3 s for 1024 rows and 5 s for 3000; a method that iterates takes 0.01 to 10 s,
 /// with a dense matrix up to 100 s.
 constexpr std::int64_t dense_rows = 1024;
+/// The same with a sparse B where a factorisation is possible: an ill-conditioned B takes shifts.
+constexpr std::int64_t dense_rows_with_mass = 512;
 constexpr std::int64_t dense_rows_interior = 3000;
 constexpr std::int64_t dense_rows_many = 4096;
 constexpr std::int64_t dense_rows_by_products = 512;
@@ -122,6 +124,9 @@ constexpr std::int64_t most_forecast_rows = 200000;
 constexpr std::int64_t most_gpu_forecast_rows = 100000;
 /// Multiply-adds of a sparse factorisation that take as long as a dense solve, divided by n^3.
 constexpr double dense_products = 0.2;
+/// The work of a dense solve with B in units of that without: 1.6 if B is well-conditioned, about
+/// 15 with a shift, which dense_eigen() takes where it is not.
+constexpr double mass_work = 4;
 /// How many times as fast cuSOLVER is for 4,000 and more rows
 /// (docs/results/2026-11-27_direct_gpu.md: 0.5 s for 4,096 rows on an H100).
 constexpr double cusolver_speed = 20;
@@ -148,8 +153,10 @@ struct DirectLimits {
     /// True if the operators are sparse or dense matrices; `is_dense` if one of them is dense.
     bool is_stored = false;
     bool is_dense = false;
-    /// Most rows of a dense solve: of any, for interior eigenvalues, and for large k; 0 if not
-    /// possible.
+    bool has_mass = false;
+    /// Most rows of a dense solve: without weighing it against a factorisation, of any, for
+    /// interior eigenvalues, and for large k; 0 if not possible.
+    std::int64_t surely_dense = 0;
     std::int64_t dense = 0;
     std::int64_t interior = 0;
     std::int64_t many = 0;
@@ -161,7 +168,7 @@ struct DirectLimits {
 
     double dense_work(std::int64_t most) const {
         const auto n = static_cast<double>(rows);
-        const double speed = uses_cusolver ? cusolver_speed : 1;
+        const double speed = (uses_cusolver ? cusolver_speed : 1) / (has_mass ? mass_work : 1);
         return rows <= most ? dense_products * n * n * n / speed
                             : std::numeric_limits<double>::infinity();
     }
@@ -191,6 +198,7 @@ DirectLimits direct_limits(Context& ctx, const EigenProblem<T>& problem,
     };
     limits.is_stored = is_stored(&problem.a) && is_stored(problem.b);
     limits.is_dense = limits.is_stored && (is_dense(&problem.a) || is_dense(problem.b));
+    limits.has_mass = problem.b != nullptr;
     limits.can_factorise = can_factorise(ctx, problem);
     limits.needs_cudss = limits.can_factorise && limits.rows > most_ldlt_rows &&
                          factor_library(ctx, limits.rows) == FactorLibrary::cudss;
@@ -214,6 +222,9 @@ DirectLimits direct_limits(Context& ctx, const EigenProblem<T>& problem,
                         : limits.is_dense && iterates_unaided ? dense_rows_interior
                                                               : dense_rows) /
                        half;
+        const bool weighs = limits.has_mass && limits.can_factorise && !limits.is_dense;
+        limits.surely_dense =
+            weighs ? std::min(limits.dense, dense_rows_with_mass / half) : limits.dense;
         limits.interior = limits.is_stored ? more * dense_rows_interior / half : 0;
         limits.many = limits.is_stored ? more * dense_rows_many : 0;
     }
@@ -286,10 +297,14 @@ double likely_pairs(const EigenOptions& options, double inside, double few = 20)
     return options.window ? std::max(inside, few) : options.k;
 }
 
+std::string few_rows(std::int64_t rows) {
+    return std::to_string(rows) + " rows are few enough for a dense solve";
+}
+
 /// Method::dense if the sizes alone decide for it, else Method::automatic.
 MethodChoice choose_dense(const DirectLimits& limits, const EigenOptions& options) {
     const std::string rows = std::to_string(limits.rows) + " rows";
-    if (limits.rows <= limits.dense) {
+    if (limits.rows <= limits.surely_dense) {
         return {Method::dense, limits.is_dense    ? rows + " of a dense matrix are few"
                                : limits.is_stored ? rows + " are few"
                                                   : rows + ", gathered by as many products"};
@@ -392,8 +407,9 @@ MethodChoice choose_end(Context& ctx, const EigenProblem<T>& problem, const Eige
         return {Method::automatic, ""};
     }
     const FactorForecast forecast = forecast_factorisation(ctx, problem, options);
-    if (!forecast.fits(options.k) || forecast.solve_products(options.k, false) >
-                                         (is_pencil ? pencil_products : crowded_products)) {
+    const double most =
+        std::min(is_pencil ? pencil_products : crowded_products, limits.dense_work(limits.dense));
+    if (!forecast.fits(options.k) || forecast.solve_products(options.k, false) > most) {
         return {Method::automatic, ""};
     }
     return {Method::shift_invert,
@@ -685,7 +701,7 @@ class AutomaticSolve {
             hand_over(Method::shift_invert, options_.max_iterations, forecast.words());
         }
         if (std::isfinite(dense) && !is_done()) {
-            hand_over(Method::dense, options_.max_iterations, few_rows(limits));
+            hand_over(Method::dense, options_.max_iterations, few_rows(limits.rows));
         }
     }
 
@@ -693,15 +709,11 @@ class AutomaticSolve {
     void replace_factorisation() {
         const DirectLimits limits = direct_limits(ctx_, problem_, options_);
         if (limits.rows <= limits.interior) {
-            hand_over(Method::dense, options_.max_iterations, few_rows(limits));
+            hand_over(Method::dense, options_.max_iterations, few_rows(limits.rows));
         } else if (!options_.window || problem_.b == nullptr) {
             const MethodChoice next = choose_iteration(problem_, options_);
             hand_over(next.method, options_.max_iterations, next.reason);
         }
-    }
-
-    static std::string few_rows(const DirectLimits& limits) {
-        return std::to_string(limits.rows) + " rows are few enough for a dense solve";
     }
 
     Context& ctx_;
@@ -734,6 +746,9 @@ MethodChoice choose_method(Context& ctx, const EigenProblem<T>& problem,
         direct = choose_interior(ctx, problem, options, limits);
     } else if (direct.method == Method::automatic) {
         direct = choose_end(ctx, problem, options, limits);
+    }
+    if (direct.method == Method::automatic && limits.rows <= limits.dense) {
+        direct = {Method::dense, few_rows(limits.rows)};
     }
     if (direct.method != Method::automatic) {
         return direct;

@@ -127,7 +127,12 @@ class VerifiedSearch {
     virtual double norm() const = 0;
     virtual double scale(double /*value*/) const { return norm(); }
     /// A likely cause if fresh residuals stay above the tolerance; the end of a message.
-    virtual std::string doubt() const { return "is A Hermitian, with both triangles stored?"; }
+    virtual std::string doubt() const {
+        return problem_.b == nullptr ? "is A Hermitian, with both triangles stored?"
+                                     : "are A and B Hermitian, with both triangles stored, and B "
+                                       "not nearly singular? "
+                                       "shift-invert and dense take such a B";
+    }
     /// Appended to the message of a solve that was stopped.
     virtual std::string standing() const { return ""; }
 

@@ -371,7 +371,7 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
             return std::string(
                        "the wanted eigenvectors have no length in the inner product of B, which is "
                        "singular to rounding: their eigenvalues may be infinite; ") +
-                   finite_request(this->options(), which_, true, true);
+                   finite_request(this->options(), which_, false, false);
         }
     }
     /// The largest |lambda| of the wanted pairs, as an eigenvalue of the matrices divided by
@@ -407,7 +407,7 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
                       number_text(slicer_->least_length() / pencil_->norm_b(), 2) +
                       " ||B|| ||x||^2, within rounding errors of 0, so that its eigenvalue may be "
                       "infinite; " +
-                      finite_request(this->options(), which_, true, true);
+                      finite_request(this->options(), which_, false, false);
         } else if (facts_.has_units && slicer_->largest_residual() > this->tolerance()) {
             facts_.proven = false;
             message = "a residual stays at " + number_text(slicer_->largest_residual(), 2) +
