@@ -11,8 +11,10 @@ namespace {
 
 /// Wider blocks are computed in panels of G, whose sums stay in the cache.
 constexpr int widest_panel = 256;
-/// Bytes of a piece of one panel.
-constexpr std::int64_t piece_bytes = 32768;
+/// Bytes of a piece of one panel: shifted rows stay in the L1 cache; rows that are multiplied in
+/// place are longer runs, of which the second-level cache keeps one for the sums of the columns.
+constexpr std::int64_t shifted_bytes = 32768;
+constexpr std::int64_t in_place_bytes = 262144;
 /// Rows after those of a piece that vector loads may read.
 constexpr std::int64_t rows_beyond = 16;
 /// Rows without gaps are shifted several at a time, as lines of about this many numbers.
@@ -25,6 +27,10 @@ template <class In>
     } else {
         return static_cast<double>(value);
     }
+}
+
+std::int64_t rows_of_piece(std::int64_t bytes, int columns) {
+    return std::clamp<std::int64_t>(bytes / 8 / columns / 32 * 32, 32, bytes / 32);
 }
 
 /// Forms factor (X - 1 shift^T) for some columns of X, and adds its rows to sums: line r of `rows`
@@ -76,8 +82,8 @@ class PanelOfGram {
           b_(args, first_b),
           in_place_(std::is_same_v<In, double> && args.factor == 1 && a_.is_unshifted(args) &&
                     b_.is_unshifted(args)),
-          rows_(std::clamp<std::int64_t>(
-              piece_bytes / 8 / std::max(a_.columns, b_.columns) / 32 * 32, 32, 1024)),
+          rows_(rows_of_piece(in_place_ ? in_place_bytes : shifted_bytes,
+                              std::max(a_.columns, b_.columns))),
           sums_bytes_(cache_lines(BlockSums<double>::workspace_bytes(chunks_, product()))),
           workspace_(static_cast<std::byte*>(workspace)) {}
 
@@ -172,14 +178,13 @@ class PanelOfGram {
         return product;
     }
 
-    /// The rows of a piece, in z unless they are multiplied in place.
+    /// The rows of a piece in z, unless that is null, and their sums in `line`.
     void form(const Columns& columns, Chunk piece, double* z, const double* shift,
               double* line) const {
         std::fill_n(line, columns.line(), 0.0);
-        run_chunk(
-            ShiftedRows<In>{args_.x + columns.first, args_.ldx, columns.columns, columns.lines,
-                            shift, args_.factor, in_place_ ? nullptr : z, line},
-            piece);
+        run_chunk(ShiftedRows<In>{args_.x + columns.first, args_.ldx, columns.columns,
+                                  columns.lines, shift, args_.factor, z, line},
+                  piece);
     }
 
     void add(Chunk chunk) const {
@@ -201,16 +206,19 @@ class PanelOfGram {
             const Chunk piece{first, std::min(first + rows_, chunk.last), chunk.index};
             const bool starts = first == chunk.first;
             const bool ends = piece.last == chunk.last;
-            if (is_diagonal() || !in_place_) {
-                form(a_, piece, memory.z_a, memory.shift_a, memory.line_a);
-            }
-            if (!is_diagonal() && !in_place_) {
-                form(b_, piece, memory.z_b, memory.shift_b, memory.line_b);
-            }
             if (in_place_) {
+                // The sums of the columns come second, because the products hide the time of the
+                // memory.
                 BlockSums<double>(chunks_, product, workspace_)
                     .add(piece, args_.rows, starts, ends);
+                if (is_diagonal()) {
+                    form(a_, piece, nullptr, memory.shift_a, memory.line_a);
+                }
             } else {
+                form(a_, piece, memory.z_a, memory.shift_a, memory.line_a);
+                if (!is_diagonal()) {
+                    form(b_, piece, memory.z_b, memory.shift_b, memory.line_b);
+                }
                 product.a = memory.z_a;
                 product.b = is_diagonal() ? memory.z_a : memory.z_b;
                 BlockSums<double>(chunks_, product, workspace_)
