@@ -99,21 +99,27 @@ class MomentSums {
     /// The means of the sample, or zeros if no mean exceeds the column's mean absolute deviation: a
     /// shift then saves no digits, and without one a host multiplies rows in double in place.
     std::vector<double> first_shift(const SmallMatrix<double>& sample) const {
-        std::vector<double> shift(static_cast<std::size_t>(x_.cols));
+        const auto columns = static_cast<std::size_t>(x_.cols);
+        const auto for_elements = [&](const auto& use) {
+            for (int i = 0; i < sample.rows(); ++i) {
+                for (std::size_t j = 0; j < columns; ++j) {
+                    use(j, sample(i, static_cast<int>(j)));
+                }
+            }
+        };
+        // Relative to a row, so that the mean of equal numbers is exact.
+        const std::vector<double> first(sample.data(), sample.data() + columns);
+        std::vector<double> shift(columns);
+        for_elements([&](std::size_t j, double value) { shift[j] += value - first[j]; });
+        for (std::size_t j = 0; j < columns; ++j) {
+            shift[j] = first[j] + shift[j] / sample.rows();
+        }
+        std::vector<double> spread(columns);
+        for_elements([&](std::size_t j, double value) { spread[j] += std::abs(value - shift[j]); });
         bool small = true;
-        for (int j = 0; j < x_.cols; ++j) {
-            // Relative to a row, so that the mean of equal numbers is exact.
-            double sum = 0;
-            for (int i = 0; i < sample.rows(); ++i) {
-                sum += sample(i, j) - sample(0, j);
-            }
-            const double mean = sample(0, j) + sum / sample.rows();
-            double spread = 0;
-            for (int i = 0; i < sample.rows(); ++i) {
-                spread += std::abs(sample(i, j) - mean) / sample.rows();
-            }
-            shift[static_cast<std::size_t>(j)] = std::isfinite(mean) ? mean : 0;
-            small = small && std::abs(mean) <= spread;
+        for (std::size_t j = 0; j < columns; ++j) {
+            small = small && std::abs(shift[j]) <= spread[j] / sample.rows();
+            shift[j] = std::isfinite(shift[j]) ? shift[j] : 0;
         }
         if (small) {
             std::ranges::fill(shift, 0.0);
