@@ -44,6 +44,7 @@ set(QUIVER_PUBLIC_HEADERS
     kernels/prepare.hpp
     kernels/random.hpp
     kernels/rank_links.hpp
+    kernels/shifted_gram.hpp
     kernels/sparse/assemble.hpp
     kernels/sparse/incomplete_lu.hpp
     kernels/sparse/matrix_market.hpp

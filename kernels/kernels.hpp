@@ -21,6 +21,7 @@
 #include "kernels/prepare.hpp"
 #include "kernels/random.hpp"
 #include "kernels/rank_links.hpp"
+#include "kernels/shifted_gram.hpp"
 #include "kernels/sparse/assemble.hpp"
 #include "kernels/sparse/incomplete_lu.hpp"
 #include "kernels/sparse/matrix_market.hpp"

@@ -16,6 +16,7 @@
 #include "kernels/operations/hamiltonian.hpp"
 #include "kernels/operations/kmeans_step.hpp"
 #include "kernels/operations/mtsm.hpp"
+#include "kernels/operations/shifted_gram.hpp"
 #include "kernels/operations/spmmv.hpp"
 #include "kernels/operations/tsmm.hpp"
 #include "kernels/operations/tsmm_gram.hpp"

@@ -108,6 +108,9 @@ inline constexpr Operation gram_factor{
 inline constexpr Operation kmeans_step{
     "kmeans_step", QUIVER_LEAF(kmeans_step),
     Unprotected{"the next step of the iteration computes all its results anew"}};
+inline constexpr Operation shifted_gram{
+    "shifted_gram", QUIVER_LEAF(shifted_gram),
+    Unprotected{"BlockOperations has no shift; solvers under a policy form no covariances"}};
 inline constexpr Operation hamiltonian{
     "hamiltonian", QUIVER_LEAF(hamiltonian),
     Unprotected{"it has no stored entries; its result has no checksum"}};
@@ -166,6 +169,7 @@ inline constexpr std::array all{summary_of(tsmttsm),
                                 summary_of(fill_random),
                                 summary_of(gram_factor),
                                 summary_of(kmeans_step),
+                                summary_of(shifted_gram),
                                 summary_of(hamiltonian),
                                 summary_of(checksum),
                                 summary_of(parity),

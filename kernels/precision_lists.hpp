@@ -22,6 +22,9 @@
 /// Expands f(T) for each type of the elements of a block.
 #define QUIVER_FOR_EACH_ELEMENT(f) QUIVER_FOR_EACH_SCALAR(f) f(half_t) f(bfloat16_t)
 
+/// Expands f(T) for each real type of the elements of a block.
+#define QUIVER_FOR_EACH_REAL_ELEMENT(f) f(float) f(double) f(half_t) f(bfloat16_t)
+
 /// Expands f(In, Sum) for each mixed-precision C = A^T B: the types of the elements of A and B, and
 /// of C.
 #define QUIVER_FOR_EACH_MIXED_TSMTTSM(f) f(half_t, float) f(bfloat16_t, float) f(float, double)

@@ -17,8 +17,8 @@ std::span<const Kernel* const> all_kernels() {
         for (const auto kernels :
              {tsmttsm_kernels(), tsmm_kernels(), tsmm_pair_kernels(), tsmm_gram_kernels(),
               tsmm_in_place_kernels(), axpby_kernels(), dots_kernels(), spmmv_kernels(),
-              batched_kernels(), mixed_kernels(), mtsm_kernels(), orth_kernels(),
-              kmeans_kernels()}) {
+              batched_kernels(), mixed_kernels(), mtsm_kernels(), orth_kernels(), kmeans_kernels(),
+              shifted_gram_kernels()}) {
             all.insert(all.end(), kernels.begin(), kernels.end());
         }
         return all;

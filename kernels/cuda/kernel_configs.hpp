@@ -67,6 +67,13 @@ struct MixedTsmmConfig {
     QUIVER_FIELDS(MixedTsmmConfig, QUIVER_FOLDED, (bool, flat), (int, kept))
 };
 
+struct ShiftedGramConfig {
+    QUIVER_FIELDS(ShiftedGramConfig, (int, m), (int, n), (bool, same), (bool, scaled), (int, warps),
+                  (int, pitch_a), (int, pitch_b), (int, rows), (int, stages), (bool, contiguous_a),
+                  (bool, contiguous_b), (int, bytes_a), (int, bytes_b), (int, threads),
+                  (int, blocks))
+};
+
 struct WideTsmttsmConfig {
     QUIVER_FIELDS(WideTsmttsmConfig, (int, m), (int, n), (int, tile_m), (int, tile_n), (int, rows),
                   (int, threads))

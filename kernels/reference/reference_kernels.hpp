@@ -313,6 +313,23 @@ void kmeans_step(const KmeansStepArgs<In, T>& args) {
                    [](Acc sum) { return static_cast<double>(sum); });
 }
 
+template <class Acc, class In>
+void shifted_gram(const ShiftedGramArgs<In>& args) {
+    const auto z = [&](std::int64_t r, int j) {
+        const Acc element(converted<double>(args.x[r * args.ldx + j]));
+        return Acc(args.factor) * (element - Acc(args.shift[j]));
+    };
+    for (int i = 0; i <= args.n; ++i) {
+        for (int j = 0; j < args.n; ++j) {
+            Acc sum(0);
+            for (std::int64_t r = 0; r < args.rows; ++r) {
+                sum += (i < args.n ? z(r, i) : Acc(1)) * z(r, j);
+            }
+            args.sums[i * args.n + j] = static_cast<double>(sum);
+        }
+    }
+}
+
 template <class T>
 void gather_rows(const GatherRowsArgs<T>& args) {
     for (std::int64_t r = 0; r < args.rows; ++r) {

@@ -16,19 +16,18 @@
 
 namespace quiver {
 
-/// Z = f (X - 1 c^T) for some rows of X at a time.
+/// Z = X - 1 c^T for some rows of X at a time.
 template <class In>
 class CentredRows {
     using T = centre_t<In>;
 
   public:
-    /// c = shift, f = factor. Throws MemoryError. Not collective.
-    CentredRows(Context& ctx, BlockView<const In> x, std::span<const T> shift, T factor = T(1))
+    /// c = shift. Throws MemoryError. Not collective.
+    CentredRows(Context& ctx, BlockView<const In> x, std::span<const T> shift)
         : ctx_(ctx),
           x_(x),
           minus_(1, x.cols),
-          factor_(factor),
-          plain_(std::is_same_v<In, T> && factor == T(1) &&
+          plain_(std::is_same_v<In, T> &&
                  std::ranges::all_of(shift, [](T c) { return c == T(0); })),
           most_(std::min(std::max<std::int64_t>(bytes_of_part(ctx) / row_bytes(), 64),
                          std::max<std::int64_t>(x.rows, 1))),
@@ -42,7 +41,7 @@ class CentredRows {
     }
 
     /// Calls use(Z, ones, first row of this part) for all rows, in order; `ones` is a column of
-    /// ones with as many rows as Z. With c = 0 and f = 1, Z is X itself if X is in single or double
+    /// ones with as many rows as Z. With c = 0, Z is X itself if X is in single or double
     /// precision, otherwise a copy.
     template <class Use>
     void for_each_part(Use use) {
@@ -58,9 +57,6 @@ class CentredRows {
             const BlockView<T> z(memory_.template as<T>(), count, x_.cols, x_.cols, ctx_.place());
             copy(ctx_, x_.row_range(first, count), z);
             tsmm<T>(ctx_, T(1), ones, minus_, T(1), z);
-            if (factor_ != T(1)) {
-                scale<T>(ctx_, factor_, z);
-            }
             use(BlockView<const T>(z), ones, first);
         }
     }
@@ -79,7 +75,6 @@ class CentredRows {
     Context& ctx_;
     BlockView<const In> x_;
     SmallMatrix<T> minus_;
-    T factor_;
     bool plain_;
     std::int64_t most_;
     Scratch memory_;

@@ -12,7 +12,7 @@
 
 #include "blockvec/error.hpp"
 #include "blockvec/shape.hpp"
-#include "kernels/mixed.hpp"
+#include "kernels/shifted_gram.hpp"
 #include "solvers/cluster/kmeans_starts.hpp"
 #include "solvers/dense/projected_eigen.hpp"
 #include "solvers/equal_options.hpp"
@@ -74,8 +74,6 @@ struct Moments {
 /// Forms the moments of all rows.
 template <class In>
 class MomentSums {
-    using T = centre_t<In>;
-
   public:
     MomentSums(Context& ctx, const RowMap& map, BlockView<const In> x)
         : ctx_(ctx), map_(map), x_(x), count_(static_cast<double>(map.global_rows())) {}
@@ -83,7 +81,7 @@ class MomentSums {
     Moments run() {
         const int most = static_cast<int>(std::min<std::int64_t>(map_.global_rows(), shift_sample));
         const SmallMatrix<double> sample = sample_rows<In>(ctx_, map_, x_, most, 1);
-        std::vector<T> shift = first_shift(sample);
+        std::vector<double> shift = first_shift(sample);
         Moments moments;
         bool again_before = false;
         for (bool again = true; again;) {
@@ -91,44 +89,49 @@ class MomentSums {
             again = !centre(sums, shift, moments) && !again_before;
             again_before = true;
             if (again) {
-                std::transform(moments.mean.begin(), moments.mean.end(), shift.begin(),
-                               [](double value) { return static_cast<T>(value); });
+                shift = moments.mean;
             }
         }
         return moments;
     }
 
   private:
-    /// The means of the sample, or zeros if no mean exceeds the column's mean absolute deviation:
-    /// centring then saves no digits and costs most of the time.
-    std::vector<T> first_shift(const SmallMatrix<double>& sample) const {
-        std::vector<T> shift(static_cast<std::size_t>(x_.cols));
+    /// The means of the sample, or zeros if no mean exceeds the column's mean absolute deviation: a
+    /// shift then saves no digits, and without one a host multiplies rows in double in place.
+    std::vector<double> first_shift(const SmallMatrix<double>& sample) const {
+        const auto columns = static_cast<std::size_t>(x_.cols);
+        const auto for_elements = [&](const auto& use) {
+            for (int i = 0; i < sample.rows(); ++i) {
+                for (std::size_t j = 0; j < columns; ++j) {
+                    use(j, sample(i, static_cast<int>(j)));
+                }
+            }
+        };
+        // Relative to a row, so that the mean of equal numbers is exact.
+        const std::vector<double> first(sample.data(), sample.data() + columns);
+        std::vector<double> shift(columns);
+        for_elements([&](std::size_t j, double value) { shift[j] += value - first[j]; });
+        for (std::size_t j = 0; j < columns; ++j) {
+            shift[j] = first[j] + shift[j] / sample.rows();
+        }
+        std::vector<double> spread(columns);
+        for_elements([&](std::size_t j, double value) { spread[j] += std::abs(value - shift[j]); });
         bool small = true;
-        for (int j = 0; j < x_.cols; ++j) {
-            // Relative to a row, so that the mean of equal numbers is exact.
-            double sum = 0;
-            for (int i = 0; i < sample.rows(); ++i) {
-                sum += sample(i, j) - sample(0, j);
-            }
-            const double mean = sample(0, j) + sum / sample.rows();
-            double spread = 0;
-            for (int i = 0; i < sample.rows(); ++i) {
-                spread += std::abs(sample(i, j) - mean) / sample.rows();
-            }
-            shift[static_cast<std::size_t>(j)] = std::isfinite(mean) ? static_cast<T>(mean) : T(0);
-            small = small && std::abs(mean) <= spread;
+        for (std::size_t j = 0; j < columns; ++j) {
+            small = small && std::abs(shift[j]) <= spread[j] / sample.rows();
+            shift[j] = std::isfinite(shift[j]) ? shift[j] : 0;
         }
         if (small) {
-            std::ranges::fill(shift, T(0));
+            std::ranges::fill(shift, 0.0);
         }
         return shift;
     }
 
     /// Products whose squares neither underflow nor overflow, by the exponent of the moments or
     /// another one.
-    SmallMatrix<double> products_in_range(const std::vector<T>& shift, Moments& moments) {
+    SmallMatrix<double> products_in_range(const std::vector<double>& shift, Moments& moments) {
         SmallMatrix<double> sums = products(shift, moments);
-        if constexpr (std::is_same_v<T, double>) {
+        if constexpr (std::is_same_v<In, double>) {
             if (moments.exponent == 0 && !std::isfinite(largest_square(sums))) {
                 moments.exponent = reducing;
                 sums = products(shift, moments);
@@ -157,32 +160,15 @@ class MomentSums {
 
     /// Z^T Z over all ranks for Z = 2^exponent (X - 1 shift^T), and below it a row with the sums of
     /// the columns of Z.
-    SmallMatrix<double> products(const std::vector<T>& shift, Moments& moments) {
+    SmallMatrix<double> products(const std::vector<double>& shift, Moments& moments) {
         ++moments.passes;
-        const T factor = std::ldexp(T(1), moments.exponent);
-        const int n = x_.cols;
-        const auto entries = static_cast<std::size_t>(n + 1) * static_cast<std::size_t>(n);
-        SmallMatrix<double> sums(n + 1, n);
+        SmallMatrix<double> sums(x_.cols + 1, x_.cols);
         ctx_.comm().agree([&] {
-            const Scratch memory =
-                ctx_.scratch(memory_kind(ctx_.place()), entries * sizeof(double));
-            const BlockView<double> local(memory.as<double>(), n + 1, n, n, ctx_.place());
-            fill<double>(ctx_, 0, local);
-            const auto add = [&](BlockView<const T> a, BlockView<const T> z, BlockView<double> to) {
-                if constexpr (std::is_same_v<T, float>) {
-                    tsmttsm(ctx_, 1.0, a, z, 1.0, to, Reduce::this_rank);
-                } else {
-                    tsmttsm<T>(ctx_, 1, a, z, 1, to, Reduce::this_rank);
-                }
-            };
-            const auto add_part = [&](BlockView<const T> z, BlockView<const T> ones, std::int64_t) {
-                add(z, z, local.row_range(0, n));
-                add(ones, z, local.row_range(n, 1));
-            };
-            CentredRows<In>(ctx_, x_, shift, factor).for_each_part(add_part);
-            copy(ctx_, local, sums.view());
+            shifted_gram<In>(ctx_, x_, shift, std::ldexp(1.0, moments.exponent), sums,
+                             Reduce::this_rank);
         });
-        ctx_.comm().sum(std::span(sums.data(), entries));
+        ctx_.comm().sum(std::span(sums.data(), static_cast<std::size_t>(x_.cols + 1) *
+                                                   static_cast<std::size_t>(x_.cols)));
         return sums;
     }
 
@@ -197,16 +183,17 @@ class MomentSums {
         }
     }
 
-    /// Moments about the mean from those about the shift. False if digits were lost: if the square
-    /// of the mean of z was more than 16 times the variance in a column.
-    bool centre(const SmallMatrix<double>& sums, const std::vector<T>& shift, Moments& moments) {
+    /// Moments about the mean from those about the shift. False if digits were lost: if in a column
+    /// the mean of z was more than 4 standard deviations.
+    bool centre(const SmallMatrix<double>& sums, const std::vector<double>& shift,
+                Moments& moments) {
         const int n = x_.cols;
         moments.mean.clear();
         moments.mean_rest.clear();
         moments.scatter = SmallMatrix<double>(n, n);
         bool sound = true;
         for (int i = 0; i < n; ++i) {
-            const auto from = static_cast<double>(shift[static_cast<std::size_t>(i)]);
+            const double from = shift[static_cast<std::size_t>(i)];
             const double step = std::ldexp(sums(n, i) / count_, -moments.exponent);
             const double mean = from + step;
             const double part = mean - from;
@@ -281,10 +268,8 @@ PcaResult pca(Context& ctx, const RowMap& map, BlockView<const In> x, const PcaO
     PcaResult result =
         components_of(ctx, MomentSums<In>(ctx, map, x).run(), map.global_rows(), options.k);
     // Rounding of z and of the sums of its products, whose norms are at most 17 variances.
-    const double eps = std::numeric_limits<double>::epsilon();
-    const double element = std::numeric_limits<centre_t<In>>::epsilon();
-    result.error = (17 * eps * (8 + 4 * std::sqrt(static_cast<double>(x.cols))) + 2 * element) *
-                       result.total_variance +
+    result.error = 17 * std::numeric_limits<double>::epsilon() *
+                       (8 + 4 * std::sqrt(static_cast<double>(x.cols))) * result.total_variance +
                    std::numeric_limits<double>::denorm_min();
     result.seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

@@ -47,13 +47,13 @@ struct PcaResult {
 /// has the means of the columns.
 ///
 /// X: rows x columns, this rank's rows of a global block that `map` distributes, in the Context's
-/// place; s, d, h (half) or b (bfloat16). One pass over X forms the sums and the products of
-/// z_i = x_i - c in double, where c is the mean of 256 rows, or 0 if in all columns the mean of
-/// these rows is at most their mean absolute deviation. C then follows without loss of digits,
-/// because the mean of z is not large against its spread; if it is, c is corrected and the pass
-/// repeated. If squares of z underflow or overflow, the pass is repeated with z times a power of
-/// two. Rows are processed in parts: on a host these stay in the cache; on a device they have up to
-/// 256 MiB, and X is read once for the sums and once for the products.
+/// place; s, d, h (half) or b (bfloat16). One pass over X (shifted_gram in
+/// kernels/shifted_gram.hpp) forms the sums and the products of z_i = x_i - c in double, where c is
+/// the mean of 256 rows, one out of each of 256 equal ranges of all rows, or 0 if in all columns
+/// the mean of these rows is at most their mean absolute deviation. C then follows without loss of
+/// digits if the mean of z is at most 4 standard deviations in each column; if not, c becomes the
+/// mean of all rows and the pass is repeated. If squares of z underflow or overflow, the pass is
+/// repeated with z times a power of two. No copy of X is made.
 ///
 /// Throws on all ranks: InputError for k out of range, fewer than two rows, no columns, NaN,
 /// infinity or differences from the mean that overflow (naming the column), options that differ

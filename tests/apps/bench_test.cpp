@@ -342,12 +342,13 @@ TEST(Bench, LeastBytesAndFlopsAreThoseOfTheLedger) {
             continue;
         }
         const bool triangle = name == "batched-cholesky";
-        const std::string entry = name == "gram"         ? "tsmttsm"
-                                  : name == "weighted"   ? "weighted_tsmttsm"
-                                  : name == "tsmm-gram"  ? "tsmm_gram"
-                                  : name == "batched-lu" ? "lu_factor"
-                                  : triangle             ? "cholesky_factor"
-                                                         : name.substr(0, name.find('-'));
+        const std::string entry = name == "gram"           ? "tsmttsm"
+                                  : name == "weighted"     ? "weighted_tsmttsm"
+                                  : name == "tsmm-gram"    ? "tsmm_gram"
+                                  : name == "shifted-gram" ? "shifted_gram"
+                                  : name == "batched-lu"   ? "lu_factor"
+                                  : triangle               ? "cholesky_factor"
+                                                           : name.substr(0, name.find('-'));
         bool found = false;
         for (const KernelRecord& record : ctx.ledger().records()) {
             if (record.call.name == entry) {

@@ -43,6 +43,12 @@ TEST(OperationCost, TsmttsmReadsBothBlocksUnlessTheyAreOne) {
     expect_cost(cost(TwofoldTsmttsmArgs{5, 2, 3, a, 2, b, 3, nullptr}), 5, 2, 3, 25 * 8, 60);
 }
 
+TEST(OperationCost, ShiftedGramReadsItsBlockOnce) {
+    // X: 5 x 3 of half precision; 5 x 3 x 3 = 45 multiply-adds, 15 shifts and 15 sums of columns.
+    expect_cost(cost(ShiftedGramArgs<half_t>{5, 3, nullptr, 3, nullptr, 1, nullptr}), 5, 3, 3,
+                15 * 2, 2 * 45 + 30);
+}
+
 TEST(OperationCost, TsmmReadsTheOldResultWithBetaOnly) {
     // X: 4 x 3, Y: 4 x 2: 12 read, 8 written, 4 x 3 x 2 = 24 multiply-adds.
     TsmmArgs<double> args{4, 3, 2, 1, nullptr, 3, nullptr, 2, 0, nullptr, 2};

@@ -21,6 +21,7 @@ std::span<const Kernel* const> mixed_kernels();
 std::span<const Kernel* const> mtsm_kernels();
 std::span<const Kernel* const> orth_kernels();
 std::span<const Kernel* const> kmeans_kernels();
+std::span<const Kernel* const> shifted_gram_kernels();
 
 struct MatrixSize {
     std::int64_t rows = 0;

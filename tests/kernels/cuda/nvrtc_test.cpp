@@ -25,6 +25,7 @@
 #include "kernels/cuda/nvrtc_compile.hpp"
 #include "kernels/cuda/plan.hpp"
 #include "kernels/cuda/planner.hpp"
+#include "kernels/cuda/shifted_gram_tiling.hpp"
 #include "kernels/cuda/shipped_tuning.hpp"
 #include "kernels/cuda/spmmv_tiling.hpp"
 #include "kernels/cuda/tiling.hpp"
@@ -438,6 +439,43 @@ TEST(Nvrtc, CompilesKmeansWithoutSpills) {
 
     EXPECT_EQ(batch.offered(), 64u);
     EXPECT_EQ(report("k-means, sm_80, sm_90", all), 0);
+}
+
+/// Panels on the diagonal with aligned and with odd rows, and panels beside it.
+template <class In>
+void add_shifted_grams(Batch& batch, const char* arch) {
+    const std::size_t shared = machine_of(arch).shared_per_block;
+    const auto add = [&](const GramPanel& panel, std::int64_t ld, bool scaled) {
+        const auto layout = [&](int columns) {
+            return Layout::of(nullptr, columns, ld, sizeof(In));
+        };
+        const ShiftedGramTiling tiling(sizeof(In), panel, layout(panel.m), layout(panel.n), scaled,
+                                       shared);
+        EXPECT_LE(tiling.shared_bytes * static_cast<std::size_t>(tiling.config.blocks), shared);
+        batch.add("shifted_gram.cuh", arch, expression<In>(tiling));
+    };
+    for (const int n : {1, 3, 8, 17, 31, 32, 33, 48, 56, 63, 64}) {
+        add(GramPanel{0, n, 0, n}, n, n == 32);
+    }
+    add(GramPanel{0, 64, 0, 64}, 77, true);
+    add(GramPanel{0, 40, 40, 33}, 73, false);
+    add(GramPanel{0, 64, 64, 64}, 128, false);
+    add(GramPanel{64, 64, 128, 62}, 190, true);
+}
+
+TEST(Nvrtc, CompilesShiftedGramsWithoutSpills) {
+    Batch batch(3);
+    for (const char* arch : {"sm_80", "sm_90"}) {
+        add_shifted_grams<float>(batch, arch);
+        add_shifted_grams<double>(batch, arch);
+        add_shifted_grams<half_t>(batch, arch);
+        add_shifted_grams<bfloat16_t>(batch, arch);
+    }
+
+    const auto all = batch.compile_all();
+
+    EXPECT_EQ(batch.offered(), 120u);
+    EXPECT_EQ(report("shifted Gram matrices, sm_80, sm_90", all), 0);
 }
 
 template <class T>
