@@ -73,10 +73,10 @@ struct CsrRows {
 /// fixed order. Without such rows it selects compressed rows if the padding would exceed 50%. On
 /// the host, real blocks whose width is known to be 1 get sell with C = the lanes of a vector
 /// register, one lane per row, and the smallest sigma as on a device, if the padding stays below
-/// 10%. Everything else gets compressed rows, which have 1.3 to 1.9 times the speed of sell for 2
-/// to 8 columns and about the same for one. Each rank chooses for its own rows. The format affects
-/// results only by the rounding of sums; on the host only those of a single column, on processors
-/// with AVX-512.
+/// 10%. Everything else gets compressed rows: with AVX2 or AVX-512 they have 1.3 to 2 times the
+/// speed of sell for 2 to 8 columns, and 0.8 to 1.2 times for one. Each rank chooses for its own
+/// rows. The format affects results only by the rounding of sums; on the host only those of a
+/// single column, on processors with AVX-512.
 ///
 /// A device computes unsorted rows of sell in tiles that reuse rows of X (bricks of a grid, for
 /// instance, instead of lines), if that saves at least a quarter of the rows that its L1 caches
