@@ -182,7 +182,7 @@ Rows<T> load_rows(const Comm& comm, EigsOptions& options, const Task& task) {
     const Partition partition(task.mass ? Partition::by_rows : Partition::by_nonzeros, weights);
     Rows<T> rows{load_problem<T>(comm, task.matrix, device.threads, partition), {}, {}, {}, {}};
     rows.refusal = check_norm(comm, task.matrix, rows.matrix, device.threads);
-    require_hermitian(comm, task.matrix, rows.matrix);
+    require_hermitian(comm, task.matrix, rows.matrix, device.threads);
     const std::int64_t size = rows.matrix.map.global_rows();
     comm.agree([&] { check_sizes(options, size); });
     if (task.mass) {
@@ -192,7 +192,7 @@ Rows<T> load_rows(const Comm& comm, EigsOptions& options, const Task& task) {
             mass.can_be_scaled = mass.can_be_scaled && rows.refusal.can_be_scaled;
             rows.refusal = std::move(mass);
         }
-        require_hermitian(comm, *task.mass, *rows.mass);
+        require_hermitian(comm, *task.mass, *rows.mass, device.threads);
         comm.agree([&] { require_same_size(*task.mass, rows.mass->map.global_rows(), size); });
     }
     if (options.checkpoint.asked()) {

@@ -59,8 +59,8 @@ int show_list(const Comm& comm) {
 }
 
 template <class T>
-int show_facts(const Comm& comm, const Problem& problem, const CsrRows<T>& rows) {
-    const MatrixFacts facts = facts_of(comm, rows);
+int show_facts(const Comm& comm, const Problem& problem, const CsrRows<T>& rows, int threads) {
+    const MatrixFacts facts = facts_of(comm, rows, threads);
     print(comm, to_table(problem.spec, dtype_v<T>, facts) +
                     "output      none; -o FILE.mtx or FILE.mtx.gz writes the matrix\n");
     return success;
@@ -68,9 +68,10 @@ int show_facts(const Comm& comm, const Problem& problem, const CsrRows<T>& rows)
 
 template <class T>
 int make_and_write(const Comm& comm, const Problem& problem, const std::string& output) {
-    const CsrRows<T> rows = load_problem<T>(comm, problem, choose_threads(comm));
+    const int threads = choose_threads(comm);
+    const CsrRows<T> rows = load_problem<T>(comm, problem, threads);
     if (output.empty()) {
-        return show_facts(comm, problem, rows);
+        return show_facts(comm, problem, rows, threads);
     }
     const std::int64_t listed = write_matrix_market(comm, output, rows, problem.spec);
     const std::int64_t nonzeros = comm.sum(rows.nonzeros());

@@ -9,6 +9,7 @@
 #include <limits>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "apps/mix.hpp"
 #include "blockvec/scalar.hpp"
@@ -28,18 +29,74 @@ double coefficient(std::uint64_t word, int index) {
 
 /// The largest real or imaginary part of an entry on any rank; infinity if one is not finite.
 template <class T>
-double largest_part(const Comm& comm, const CsrRows<T>& rows) {
+double largest_part(const Comm& comm, const CsrRows<T>& rows, int threads) {
     double largest = 0;
-    for (const T& entry : rows.value) {
-        const std::complex<double> value(entry);
+#pragma omp parallel for num_threads(threads) schedule(static) reduction(max : largest)
+    for (std::size_t e = 0; e < rows.value.size(); ++e) {
+        const std::complex<double> value(rows.value[e]);
         largest = is_finite(value)
                       ? std::max({largest, std::abs(value.real()), std::abs(value.imag())})
                       : std::numeric_limits<double>::infinity();
-        if (!std::isfinite(largest)) {
-            break;
-        }
     }
     return comm.max(largest);
+}
+
+/// Real and imaginary parts of the sums of A / scale, then the square of its norm.
+using RandomSums = std::array<double, 2 * sums + 1>;
+
+void add(const RandomSums& more, RandomSums& total) {
+    for (std::size_t s = 0; s < total.size(); ++s) {
+        total[s] += more[s];
+    }
+}
+
+template <class T>
+RandomSums sums_of_row(const CsrRows<T>& rows, std::int64_t row, double scale) {
+    const std::int64_t i = rows.map.first_row() + row;
+    RandomSums in_row{};
+    for (auto e = static_cast<std::size_t>(rows.row_start[static_cast<std::size_t>(row)]);
+         e < static_cast<std::size_t>(rows.row_start[static_cast<std::size_t>(row) + 1]); ++e) {
+        const std::int64_t j = rows.column[e];
+        std::complex<double> value = std::complex<double>(rows.value[e]) / scale;
+        in_row.back() += abs_squared(value);
+        if (i > j) {
+            value = -std::conj(value);
+        } else if (i == j) {
+            // ||A - A^H||_F^2 contains the diagonal difference 2 i Im(a) once, but every other
+            // difference twice. Therefore the diagonal difference is divided by sqrt(2).
+            value = {0, std::sqrt(2.0) * value.imag()};
+        }
+        const std::uint64_t word = mix(std::min(i, j), std::max(i, j));
+        for (int s = 0; s < sums; ++s) {
+            const double r = coefficient(word, s);
+            in_row[static_cast<std::size_t>(2 * s)] += r * value.real();
+            in_row[static_cast<std::size_t>(2 * s + 1)] += r * value.imag();
+        }
+    }
+    return in_row;
+}
+
+/// The sums over this rank's rows, block by block, so that they do not depend on the threads.
+template <class T>
+RandomSums sums_of_rows(const CsrRows<T>& rows, double scale, int threads) {
+    constexpr std::int64_t rows_of_block = 1024;
+    const std::int64_t count = rows.map.local_rows();
+    std::vector<RandomSums> of_block(
+        static_cast<std::size_t>((count + rows_of_block - 1) / rows_of_block));
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (std::size_t block = 0; block < of_block.size(); ++block) {
+        RandomSums total{};
+        const std::int64_t begin = static_cast<std::int64_t>(block) * rows_of_block;
+        for (std::int64_t row = begin; row < std::min(begin + rows_of_block, count); ++row) {
+            add(sums_of_row(rows, row, scale), total);
+        }
+        of_block[block] = total;
+    }
+    RandomSums total{};
+    for (const RandomSums& each : of_block) {
+        add(each, total);
+    }
+    return total;
 }
 
 /// An entry, sent to the rank that has the transposed entry.
@@ -64,42 +121,16 @@ const T* find_entry(const CsrRows<T>& rows, std::int64_t row, std::int64_t colum
 }  // namespace
 
 template <class T>
-HermitianCheck check_hermitian(const Comm& comm, const CsrRows<T>& rows) {
+HermitianCheck check_hermitian(const Comm& comm, const CsrRows<T>& rows, int threads) {
     HermitianCheck result;
-    const double scale = largest_part(comm, rows);
+    const double scale = largest_part(comm, rows, threads);
     if (scale == 0 || !std::isfinite(scale)) {
         result.norm = scale;
         result.asymmetry = scale;
         return result;
     }
-    // Real and imaginary parts of the sums of A / scale, then the square of its norm.
-    std::array<double, 2 * sums + 1> total{};
-    for (std::int64_t row = 0; row < rows.map.local_rows(); ++row) {
-        const std::int64_t i = rows.map.first_row() + row;
-        std::array<double, 2 * sums + 1> in_row{};
-        for (auto e = static_cast<std::size_t>(rows.row_start[static_cast<std::size_t>(row)]);
-             e < static_cast<std::size_t>(rows.row_start[static_cast<std::size_t>(row) + 1]); ++e) {
-            const std::int64_t j = rows.column[e];
-            std::complex<double> value = std::complex<double>(rows.value[e]) / scale;
-            in_row.back() += abs_squared(value);
-            if (i > j) {
-                value = -std::conj(value);
-            } else if (i == j) {
-                // ||A - A^H||_F^2 contains the diagonal difference 2 i Im(a) once, but every other
-                // difference twice. Therefore the diagonal difference is divided by sqrt(2).
-                value = {0, std::sqrt(2.0) * value.imag()};
-            }
-            const std::uint64_t word = mix(std::min(i, j), std::max(i, j));
-            for (int s = 0; s < sums; ++s) {
-                const double r = coefficient(word, s);
-                in_row[static_cast<std::size_t>(2 * s)] += r * value.real();
-                in_row[static_cast<std::size_t>(2 * s + 1)] += r * value.imag();
-            }
-        }
-        for (std::size_t s = 0; s < total.size(); ++s) {
-            total[s] += in_row[s];
-        }
-    }
+    RandomSums total{};
+    comm.agree([&] { total = sums_of_rows(rows, scale, threads); });
     comm.sum(std::span<double>(total));
     double squares = 0;
     for (std::size_t s = 0; s + 1 < total.size(); ++s) {
@@ -163,8 +194,8 @@ UnequalPair<T> most_unequal_pair(const Comm& comm, const CsrRows<T>& rows) {
     return worst;
 }
 
-#define QUIVER_INSTANTIATE(T)                                                \
-    template HermitianCheck check_hermitian(const Comm&, const CsrRows<T>&); \
+#define QUIVER_INSTANTIATE(T)                                                     \
+    template HermitianCheck check_hermitian(const Comm&, const CsrRows<T>&, int); \
     template UnequalPair<T> most_unequal_pair(const Comm&, const CsrRows<T>&);
 QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
 #undef QUIVER_INSTANTIATE

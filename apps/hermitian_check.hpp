@@ -26,9 +26,10 @@ struct HermitianCheck {
 /// E|D|^2 = ||A - A^H||_F^2 / 6, 6 mean |D|^2 estimates the square of the asymmetry. For a single
 /// wrong entry the estimate is too small by a factor of 100 with a probability below 1e-7. Needs no
 /// entry of another rank.
-/// Collective. Cost: two passes over the entries, two all-reduces.
+/// Collective; the same for any number of threads. Cost: two passes over the entries, three
+/// all-reduces.
 template <class T>
-HermitianCheck check_hermitian(const Comm& comm, const CsrRows<T>& rows);
+HermitianCheck check_hermitian(const Comm& comm, const CsrRows<T>& rows, int threads);
 
 /// An entry and the conjugate of its transposed entry, which are equal in a Hermitian matrix. Rows
 /// and columns count from 0.

@@ -174,7 +174,7 @@ int show_matrix(const Comm& comm, const Problem& problem, const std::vector<int>
     cost.seconds = comm.max(passed.count());
     cost.megabytes = problem.generated ? 0 : megabytes_of_file(problem.spec);
     cost.rank_peak_bytes = comm.gather(peak_bytes());
-    MatrixFacts facts = facts_of(comm, rows);
+    MatrixFacts facts = facts_of(comm, rows, threads);
     facts.read = cost;
     if (facts.rows == facts.cols) {
         facts.storage = storage_facts(comm, rows, choose_execution(comm, "auto").device.place);

@@ -49,7 +49,7 @@ std::string describe(const StorageFacts& storage, std::int64_t nonzeros) {
 }  // namespace
 
 template <class T>
-MatrixFacts facts_of(const Comm& comm, const CsrRows<T>& rows) {
+MatrixFacts facts_of(const Comm& comm, const CsrRows<T>& rows, int threads) {
     MatrixFacts facts;
     facts.rows = rows.map.global_rows();
     facts.cols = rows.global_cols;
@@ -90,7 +90,7 @@ MatrixFacts facts_of(const Comm& comm, const CsrRows<T>& rows) {
     facts.infinity_norm = comm.max(largest_row_sum);
     facts.one_norm =
         column_sums.empty() ? 0 : *std::max_element(column_sums.begin(), column_sums.end());
-    facts.check = check_hermitian(comm, rows);
+    facts.check = check_hermitian(comm, rows, threads);
     facts.frobenius_norm = facts.check.norm;
     return facts;
 }
@@ -159,8 +159,8 @@ std::string to_table(const std::string& spec, Dtype scalar, const MatrixFacts& f
     return text;
 }
 
-#define QUIVER_INSTANTIATE(T)                                      \
-    template MatrixFacts facts_of(const Comm&, const CsrRows<T>&); \
+#define QUIVER_INSTANTIATE(T)                                           \
+    template MatrixFacts facts_of(const Comm&, const CsrRows<T>&, int); \
     template StorageFacts storage_facts(const Comm&, const CsrRows<T>&, Place);
 QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
 #undef QUIVER_INSTANTIATE

@@ -56,11 +56,11 @@ struct MatrixFacts {
     StorageFacts storage;
 };
 
-/// Computes the facts of a matrix, without `read` and `storage`. Collective; the same on all ranks.
-/// Cost: three passes over the entries and, for the column sums, an all-reduce of one number per
-/// column.
+/// Computes the facts of a matrix, without `read` and `storage`. Collective; the same on all ranks
+/// and for any number of threads. Cost: three passes over the entries and, for the column sums, an
+/// all-reduce of one number per column.
 template <class T>
-MatrixFacts facts_of(const Comm& comm, const CsrRows<T>& rows);
+MatrixFacts facts_of(const Comm& comm, const CsrRows<T>& rows, int threads);
 
 /// The storage of a square matrix. Collective; the same on all ranks.
 template <class T>

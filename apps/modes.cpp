@@ -108,7 +108,7 @@ CsrRows<T> load_matrix(const Comm& comm, const std::string& spec, int threads) {
     }
     CsrRows<T> rows = load_problem<T>(comm, problem, threads, Partition(Partition::by_rows));
     check_norm(comm, problem, rows, threads);  // NaN and infinity; the solvers scale K and M
-    require_hermitian(comm, problem, rows);
+    require_hermitian(comm, problem, rows, threads);
     return rows;
 }
 

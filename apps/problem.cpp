@@ -162,7 +162,7 @@ double megabytes_of_file(const std::string& path) {
 }
 
 template <class T>
-void require_hermitian(const Comm& comm, const Problem& problem, CsrRows<T>& rows) {
+void require_hermitian(const Comm& comm, const Problem& problem, CsrRows<T>& rows, int threads) {
     if (rows.map.global_rows() != rows.global_cols) {
         throw_collective(ErrorKind::input, fmt::format("{}: {} x {} is not square", problem.spec,
                                                        rows.map.global_rows(), rows.global_cols));
@@ -170,7 +170,7 @@ void require_hermitian(const Comm& comm, const Problem& problem, CsrRows<T>& row
     const bool believed = problem.generated && (rows.symmetry == Symmetry::hermitian ||
                                                 rows.symmetry == Symmetry::symmetric);
     if (!believed) {
-        const HermitianCheck check = check_hermitian(comm, rows);
+        const HermitianCheck check = check_hermitian(comm, rows, threads);
         if (!check.hermitian()) {
             const UnequalPair<T> pair = most_unequal_pair(comm, rows);
             throw_collective(
@@ -191,7 +191,7 @@ void require_hermitian(const Comm& comm, const Problem& problem, CsrRows<T>& row
 #define QUIVER_INSTANTIATE(T)                                                             \
     template NormRefusal check_norm(const Comm&, const Problem&, const CsrRows<T>&, int); \
     template CsrRows<T> load_problem(const Comm&, const Problem&, int, Partition);        \
-    template void require_hermitian(const Comm&, const Problem&, CsrRows<T>&);
+    template void require_hermitian(const Comm&, const Problem&, CsrRows<T>&, int);
 QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
 #undef QUIVER_INSTANTIATE
 

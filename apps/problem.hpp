@@ -61,12 +61,12 @@ struct NormRefusal {
 /// is not finite. Collective.
 template <class T>
 NormRefusal check_norm(const Comm& comm, const Problem& problem, const CsrRows<T>& rows,
-                       int threads = 1);
+                       int threads);
 
 /// Throws InputError on all ranks unless the matrix is square and, to rounding, Hermitian; then
 /// sets its symmetry to symmetric or hermitian. The symmetry that a generator declares is trusted;
 /// the entries of a file are checked with check_hermitian(). Collective.
 template <class T>
-void require_hermitian(const Comm& comm, const Problem& problem, CsrRows<T>& rows);
+void require_hermitian(const Comm& comm, const Problem& problem, CsrRows<T>& rows, int threads);
 
 }  // namespace quiver::apps

@@ -63,7 +63,7 @@ bool solve(const Comm& comm, const SolveOptions& options, const Problem& problem
            const RightHandSides& sides, const Execution& execution);
 template <class T>
 std::vector<LinearMethod> choose_methods(const Comm& comm, const SolveOptions& options,
-                                         const Problem& problem, CsrRows<T>& rows);
+                                         const Problem& problem, CsrRows<T>& rows, int threads);
 template <class T>
 Reordering distribute(const Comm& comm, ReorderingOptions options, const Execution& execution,
                       const RightHandSides& sides, CsrRows<T>& rows);
@@ -122,7 +122,8 @@ bool solve(const Comm& comm, const SolveOptions& options, const Problem& problem
     CsrRows<T> rows = load_problem<T>(comm, problem, execution.device.threads, Partition::by_rows);
     const RowMap map = rows.map;
     comm.agree([&] { check_sizes(map.global_rows(), rows.global_cols, problem, sides); });
-    const std::vector<LinearMethod> methods = choose_methods(comm, options, problem, rows);
+    const std::vector<LinearMethod> methods =
+        choose_methods(comm, options, problem, rows, execution.device.threads);
     const Reordering reordering = distribute(comm, options.rows.options, execution, sides, rows);
     const BlockVector<T> b = right_hand_sides<T>(ctx, sides, reordering, options.seed);
     run.end_phase("read");
@@ -192,8 +193,9 @@ void check_sizes(std::int64_t rows, std::int64_t cols, const Problem& problem,
 
 /// True if all entries of the diagonal are stored and positive. Collective.
 template <class T>
-bool has_positive_diagonal(const Comm& comm, const CsrRows<T>& rows) {
+bool has_positive_diagonal(const Comm& comm, const CsrRows<T>& rows, int threads) {
     std::int64_t positive = 0;
+#pragma omp parallel for num_threads(threads) schedule(static) reduction(+ : positive)
     for (std::int64_t i = 0; i < rows.map.local_rows(); ++i) {
         const auto row = static_cast<std::size_t>(i);
         for (auto e = static_cast<std::size_t>(rows.row_start[row]);
@@ -208,24 +210,24 @@ bool has_positive_diagonal(const Comm& comm, const CsrRows<T>& rows) {
 /// The methods to try, in order: if a method breaks down, the next one continues.
 template <class T>
 std::vector<LinearMethod> choose_methods(const Comm& comm, const SolveOptions& options,
-                                         const Problem& problem, CsrRows<T>& rows) {
+                                         const Problem& problem, CsrRows<T>& rows, int threads) {
     for (const LinearMethod method :
          {LinearMethod::cg, LinearMethod::minres, LinearMethod::gmres, LinearMethod::bicgstab}) {
         if (options.method == to_string(method)) {
-            if (const NormRefusal refusal = check_norm(comm, problem, rows);
+            if (const NormRefusal refusal = check_norm(comm, problem, rows, threads);
                 !refusal.text.empty()) {
                 throw_collective(ErrorKind::input, refusal.text);
             }
             if (method == LinearMethod::cg || method == LinearMethod::minres) {
-                require_hermitian(comm, problem, rows);
+                require_hermitian(comm, problem, rows, threads);
             }
             return {method};
         }
     }
-    if (!check_hermitian(comm, rows).hermitian()) {
+    if (!check_hermitian(comm, rows, threads).hermitian()) {
         return {LinearMethod::gmres};
     }
-    if (has_positive_diagonal(comm, rows)) {
+    if (has_positive_diagonal(comm, rows, threads)) {
         return {LinearMethod::cg, LinearMethod::minres, LinearMethod::gmres};
     }
     return {LinearMethod::minres, LinearMethod::gmres};

@@ -395,8 +395,8 @@ struct Report {
 /// the number of rows of the matrix. Then divides each entry by the number of ranks.
 void choose_rows(const Comm& comm, const Problem& problem, std::vector<std::int64_t>& all_rows) {
     visit_dtype(choose_scalar(problem, "auto"), [&]<class T>() {
-        CsrRows<T> rows = load_problem<T>(comm, problem, 0);
-        require_hermitian(comm, problem, rows);
+        CsrRows<T> rows = load_problem<T>(comm, problem, 1);
+        require_hermitian(comm, problem, rows, 1);
         if (rows.map.global_rows() < 2 * width) {
             throw InputError(fmt::format("bench abft times solves with {} columns, {} has {}",
                                          width, problem.spec,

@@ -46,7 +46,7 @@ template <class T>
 Curve solve_all(Context& ctx, const Problem& problem, const Budget& budget) {
     const Comm& comm = ctx.comm();
     CsrRows<T> rows = load_problem<T>(comm, problem, ctx.threads());
-    require_hermitian(comm, problem, rows);
+    require_hermitian(comm, problem, rows, ctx.threads());
     SparseMatrix<T> a(ctx, std::move(rows));
     Curve curve{problem.spec, a.row_map().global_rows(), a.global_nonzeros(), {}};
     for (const int block : block_sizes) {

@@ -4,6 +4,7 @@
 // is one of the nearest neighbours of i in its cluster.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "apps/matrices/generator_table.hpp"
 #include "kernels/random.hpp"
@@ -72,6 +73,20 @@ bool is_near(const NeighbourGraph& graph, const std::vector<Spot>& spots, const 
     return nearer <= graph.neighbours;  // `spot` itself is counted
 }
 
+/// The largest squared distance for which is_near() is true.
+double farthest(const NeighbourGraph& graph, const std::vector<Spot>& spots, const Spot& spot) {
+    const auto last = static_cast<std::size_t>(graph.neighbours);  // after `spot` itself
+    if (spots.size() <= last) {
+        return std::numeric_limits<double>::infinity();
+    }
+    std::vector<double> squares(spots.size());
+    std::transform(spots.begin(), spots.end(), squares.begin(),
+                   [&](const Spot& other) { return squared_distance(spot, other); });
+    const auto at = squares.begin() + graph.neighbours;
+    std::nth_element(squares.begin(), at, squares.end());
+    return *at;
+}
+
 void neighbours_of_node(const NeighbourGraph& graph, std::int64_t node,
                         RowEntries<double>& entries) {
     const bool small = graph.side <= 2 * graph.reach + 1;
@@ -80,13 +95,14 @@ void neighbours_of_node(const NeighbourGraph& graph, std::int64_t node,
     const Spot self = *std::find_if(spots.begin(), spots.end(),
                                     [&](const Spot& spot) { return spot.node == node; });
     const auto most = static_cast<double>(graph.reach * graph.reach);
+    const double own_most = farthest(graph, spots, self);
     for (const Spot& other : spots) {
         const double apart = squared_distance(self, other);
         if (other.node == node || (!small && apart > most)) {
             continue;
         }
-        const int links = (is_near(graph, spots, self, apart) ? 1 : 0) +
-                          (is_near(graph, spots, other, apart) ? 1 : 0);
+        const int links =
+            (apart <= own_most ? 1 : 0) + (is_near(graph, spots, other, apart) ? 1 : 0);
         if (links > 0) {
             entries.add(other.node, 0.5 * links);
         }

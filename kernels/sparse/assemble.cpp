@@ -56,10 +56,10 @@ void resize_or_explain(std::vector<V>& vector, std::uint64_t size, const char* w
     grow_or_explain(vector, size, what, [&] { vector.resize(size); });
 }
 
-/// Resizes an empty vector. All threads touch its memory first, because the first access to a page
+/// Reserves memory for an empty vector. All threads touch it, because the first access to a page
 /// costs more than to set the page to zero.
 template <class V>
-void resize_by_threads(std::vector<V>& vector, std::uint64_t size, const char* what, int threads) {
+void reserve_by_threads(std::vector<V>& vector, std::uint64_t size, const char* what, int threads) {
     grow_or_explain(vector, size, what, [&] { vector.reserve(size); });
     constexpr std::size_t page = 4096;
     auto* const bytes = reinterpret_cast<volatile char*>(vector.data());
@@ -67,7 +67,20 @@ void resize_by_threads(std::vector<V>& vector, std::uint64_t size, const char* w
     for (std::size_t at = 0; at < size * sizeof(V); at += page) {
         bytes[at] = 0;
     }
-    vector.resize(size);
+}
+
+/// Resizes the empty arrays of a matrix, which is one memset each.
+template <class T>
+void resize_by_threads(CsrRows<T>& rows, std::uint64_t entries, int threads) {
+    reserve_by_threads(rows.column, entries, "column indices", threads);
+    reserve_by_threads(rows.value, entries, "matrix entries", threads);
+#pragma omp parallel sections num_threads(threads)
+    {
+#pragma omp section
+        rows.column.resize(entries);
+#pragma omp section
+        rows.value.resize(entries);
+    }
 }
 
 /// Number of row offsets: one more than the rows, whose number may be the largest of 64 bits.
@@ -236,7 +249,8 @@ void fill_from_callback(CsrRows<T>& rows, int threads, const RowCallback<T>& mak
         RowFinisher<T> finisher;
     };
     std::vector<Part> parts(static_cast<std::size_t>(threads));
-    resize_by_threads(rows.row_start, offsets_of(rows.map), "row offsets", threads);
+    reserve_by_threads(rows.row_start, offsets_of(rows.map), "row offsets", threads);
+    rows.row_start.resize(offsets_of(rows.map));
     for_each_row<T>(
         rows.map, threads, make_row,
         [&](std::size_t thread, std::int64_t i, RowEntries<T>& entries) {
@@ -261,9 +275,7 @@ void fill_from_callback(CsrRows<T>& rows, int threads, const RowCallback<T>& mak
     for (std::size_t p = 1; p < parts.size(); ++p) {
         first[p] = first[p - 1] + parts[p - 1].entries.size();
     }
-    const auto total = static_cast<std::uint64_t>(rows.row_start.back());
-    resize_by_threads(rows.column, total, "column indices", threads);
-    resize_by_threads(rows.value, total, "matrix entries", threads);
+    resize_by_threads(rows, static_cast<std::uint64_t>(rows.row_start.back()), threads);
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
     for (std::size_t p = 0; p < parts.size(); ++p) {
         parts[p].entries.move_to(rows.column.data() + first[p], rows.value.data() + first[p]);
@@ -275,9 +287,9 @@ void fill_from_callback(CsrRows<T>& rows, int threads, const RowCallback<T>& mak
 template <class T, class Index>
 void copy_csr(CsrRows<T>& rows, std::span<const Index> row_start, std::span<const Index> column,
               std::span<const T> value, int threads) {
-    resize_by_threads(rows.row_start, row_start.size(), "row offsets", threads);
-    resize_by_threads(rows.column, column.size(), "column indices", threads);
-    resize_by_threads(rows.value, value.size(), "matrix entries", threads);
+    reserve_by_threads(rows.row_start, row_start.size(), "row offsets", threads);
+    rows.row_start.resize(row_start.size());
+    resize_by_threads(rows, column.size(), threads);
     const std::int64_t first = row_start.front();
     bool valid = true;
 #pragma omp parallel num_threads(threads) reduction(&& : valid)

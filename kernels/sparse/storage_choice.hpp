@@ -69,13 +69,11 @@ void arrange_sorted(Steps& steps, int chunk, const FormatChoice& choice) {
         steps.arrange(chunk, choice.wish.sigma);
         return;
     }
-    const bool sorting_helps = choice.place == Place::device || choice.wish.width == 1;
     // Use the smallest sufficient window: the farther rows move, the fewer rows of X their
     // neighbours share.
     for (const std::int64_t windows : {0, 8, 128}) {
         steps.arrange(chunk, std::max<std::int64_t>(1, windows * chunk));
-        if (steps.padding() <= 1.05 ||
-            (choice.wish.kind == SparseFormat::automatic && !sorting_helps)) {
+        if (steps.padding() <= 1.05) {
             break;
         }
     }
@@ -91,7 +89,7 @@ void choose_storage(Steps& steps, SparseFormat& format, const FormatChoice& choi
     const bool device = choice.place == Place::device;
     const bool automatic = choice.wish.kind == SparseFormat::automatic;
     if (automatic) {
-        const bool vectors_of_rows = !choice.complex && choice.wish.width <= 1;
+        const bool vectors_of_rows = !choice.complex && choice.wish.width == 1;
         format.kind =
             device || vectors_of_rows ? SparseFormat::sell : SparseFormat::compressed_rows;
     }

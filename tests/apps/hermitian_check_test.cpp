@@ -33,7 +33,7 @@ CsrRows<T> band(const std::function<T(std::int64_t, std::int64_t)>& value) {
 
 template <class T>
 HermitianCheck check(const std::function<T(std::int64_t, std::int64_t)>& value) {
-    return check_hermitian(Comm(MPI_COMM_WORLD), band<T>(value));
+    return check_hermitian(Comm(MPI_COMM_WORLD), band<T>(value), 2);
 }
 
 double smooth(std::int64_t i, std::int64_t j) {
@@ -62,6 +62,40 @@ TEST(HermitianCheck, FindsOneWrongEntry) {
         // ||A - A^H||_F = sqrt(2) wrong, and one of four random coefficients is not small.
         EXPECT_GT(one.asymmetry, 0.01 * wrong);
         EXPECT_LT(one.asymmetry, 4 * wrong);
+    }
+}
+
+/// Rows of several blocks that threads share.
+TEST(HermitianCheck, DoesNotDependOnTheThreads) {
+    auto generator = test::make_generator();
+    const Comm comm(MPI_COMM_WORLD);
+    for (int trial = 0; trial < 5; ++trial) {
+        const auto n = std::uniform_int_distribution<std::int64_t>(3000, 9000)(generator);
+        const auto wrong = std::uniform_int_distribution<std::int64_t>(0, n - 2)(generator);
+        double squares = 0;
+        const auto value = [&](std::int64_t i, std::int64_t j) {
+            return smooth(i, j) + (i == wrong && j == wrong + 1 ? 1e-3 : 0.0);
+        };
+        for (std::int64_t i = 0; i < n; ++i) {
+            for (std::int64_t j = std::max<std::int64_t>(0, i - 1); j < std::min(n, i + 2); ++j) {
+                squares += value(i, j) * value(i, j);
+            }
+        }
+        const std::function<void(std::int64_t, RowEntries<double>&)> make_row =
+            [&](std::int64_t i, RowEntries<double>& entries) {
+                for (std::int64_t j = std::max<std::int64_t>(0, i - 1); j < std::min(n, i + 2);
+                     ++j) {
+                    entries.add(j, value(i, j));
+                }
+            };
+        const auto rows = rows_from_callback<double>(comm, n, Symmetry::general, make_row);
+        const HermitianCheck one = check_hermitian(comm, rows, 1);
+        const HermitianCheck three = check_hermitian(comm, rows, 3);
+        EXPECT_EQ(one.norm, three.norm);
+        EXPECT_EQ(one.asymmetry, three.asymmetry);
+        EXPECT_NEAR(one.norm, std::sqrt(squares), 1e-12 * std::sqrt(squares));
+        EXPECT_GT(one.asymmetry, 1e-5) << wrong << " of " << n;
+        EXPECT_LT(one.asymmetry, 4e-3) << wrong << " of " << n;
     }
 }
 
@@ -155,7 +189,7 @@ TEST(HermitianCheck, ReportsEntriesThatAreNotFinite) {
     if (rows.map.rank() == rows.map.ranks() - 1 && !rows.value.empty()) {
         rows.value.back() = std::numeric_limits<double>::quiet_NaN();
     }
-    const HermitianCheck nan = check_hermitian(Comm(MPI_COMM_WORLD), rows);
+    const HermitianCheck nan = check_hermitian(Comm(MPI_COMM_WORLD), rows, 2);
     EXPECT_FALSE(std::isfinite(nan.norm));
     EXPECT_FALSE(nan.hermitian());
 }

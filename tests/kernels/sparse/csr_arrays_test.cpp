@@ -259,6 +259,23 @@ TYPED_TEST(CsrArraysTest, SameMatrixFromEitherPlace) {
     this->check(std::int64_t{1000});
 }
 
+TYPED_TEST(CsrArraysTest, TheSetUpDoesNotDependOnTheThreads) {
+    Context one(Comm(MPI_COMM_WORLD), Device::host(1));
+    Context three(Comm(MPI_COMM_WORLD), Device::host(3));
+    const auto n = static_cast<std::int64_t>(2000 + this->generator() % 4000);
+    const RowMap map = RowMap::by_rows(one.comm(), n);
+    RandomCsr<TypeParam, std::int32_t> csr(this->generator, map, 7);
+    for (int pass = 0; pass < 2; ++pass) {  // sorted rows, then others
+        for (const SparseFormat& format :
+             {SparseFormat{}, SparseFormat{SparseFormat::compressed_rows},
+              SparseFormat{SparseFormat::sell, 32, 256}}) {
+            expect_same_arrays(one, placed_matrix(one, map, csr, format),
+                               placed_matrix(three, map, csr, format));
+        }
+        std::reverse(csr.column.begin(), csr.column.end());
+    }
+}
+
 TYPED_TEST(CsrArraysTest, TheStorageIsThatOfTheHost) {
     using T = TypeParam;
     Context ctx = make_context();

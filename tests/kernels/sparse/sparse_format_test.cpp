@@ -437,7 +437,7 @@ TEST(SparseFormat, IsChosenByPlaceWidthAndRowLengths) {
     };
     const auto vectors = SparseFormat::sell;
     const auto host_rows = device ? SparseFormat::sell : SparseFormat::compressed_rows;
-    EXPECT_EQ(kind(banded(1.0), 0), vectors);
+    EXPECT_EQ(kind(banded(1.0), 0), host_rows);
     EXPECT_EQ(kind(banded(1.0f), 1), vectors);
     EXPECT_EQ(kind(banded(1.0), 8), host_rows);
     EXPECT_EQ(kind(banded(std::complex<double>(1)), 1), host_rows);
