@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -55,30 +57,29 @@ std::string method_words(const EigsReport& report) {
                : fmt::format("{}, block {}, basis {}", report.method, report.block, report.basis);
 }
 
-/// Options with which a run that has not converged may succeed.
-std::string advice(const EigsReport& report) {
-    if (report.interrupted || !report.inertia.empty() || report.method == "dense") {
-        return "";
+/// Options with which a run that has not converged may succeed: a sentence each.
+std::vector<std::string> advice(const EigsReport& report) {
+    if (report.message.empty() || report.interrupted || !report.inertia.empty() ||
+        report.method == "dense") {
+        return {};
     }
     if (report.abft && report.abft->mode == "detect" && report.abft->counts.faults > 0) {
-        return "";  // the reason names the faults and the cure
+        return {};  // the reason names the faults and the cure
     }
     if (report.method == "shift-invert") {
-        return "            another target or --window, or a method that iterates, may help\n";
+        return {"another target or --window, or a method that iterates, may help"};
     }
-    std::string text;
+    std::vector<std::string> sentences;
     if (report.matrix.rows <= most_ldlt_rows && !report.abft) {
-        text += "            --method shift-invert factorises the matrix and may find them\n";
+        sentences.emplace_back("--method shift-invert factorises the matrix and may find them");
     }
     if (report.preconditioner.starts_with("ldlt") && report.window == std::nullopt) {
-        text +=
-            "            --precond ldlt helps at an end only if its shift lies beyond all "
-            "eigenvalues there\n";
+        sentences.emplace_back(
+            "--precond ldlt helps at an end only if its shift lies beyond all eigenvalues there");
     }
-    return text +
-           fmt::format(
-               "            a higher --max-iterations or a larger --basis (now {}) may help\n",
-               report.basis);
+    sentences.push_back(fmt::format(
+        "a higher --max-iterations or a larger --basis (now {}) may help", report.basis));
+    return sentences;
 }
 
 std::string window_line(const EigsReport& report) {
@@ -196,7 +197,9 @@ std::string to_table(const EigsReport& report, bool verbose) {
     }
     if (!report.message.empty()) {
         text += fmt::format("because     {}\n", report.message);
-        text += advice(report);
+        for (const std::string& sentence : advice(report)) {
+            text += fmt::format("            {}\n", sentence);
+        }
     }
     text += fmt::format("work        {}, {}\n", plural(report.iterations, "iteration"),
                         plural(report.operator_applications, "product") + " with a vector");
@@ -256,6 +259,7 @@ std::string to_json(const EigsReport& report) {
         {"interrupted", report.interrupted},
         {"inertia", std::move(inertia)},
         {"message", report.message},
+        {"advice", advice(report)},
         {"iterations", report.iterations},
         {"operator_applications", report.operator_applications},
     };

@@ -68,6 +68,18 @@ void scale_rows(SmallMatrix<W>& a, Factor&& factor) {
     }
 }
 
+template <class W>
+bool is_diagonal(const SmallMatrix<W>& a) {
+    for (int i = 0; i < a.rows(); ++i) {
+        for (int j = 0; j < a.cols(); ++j) {
+            if (i != j && a(i, j) != W{}) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
 double rounding_of(const std::vector<double>& ascending) {
     const double largest = std::max(std::abs(ascending.front()), std::abs(ascending.back()));
     return units_of_shifted_values * static_cast<double>(ascending.size()) *
@@ -78,13 +90,25 @@ double rounding_of(const std::vector<double>& ascending) {
 
 template <class W>
 SmallMatrix<W> semidefinite_root(Context& ctx, const SmallMatrix<W>& b, double rounding) {
+    if (is_diagonal(b)) {
+        SmallMatrix<W> root(b.rows(), b.rows());
+        double largest = 0;
+        for (int i = 0; i < b.rows(); ++i) {
+            largest = std::max(largest, std::real(b(i, i)));
+        }
+        for (int i = 0; i < b.rows(); ++i) {
+            const double mass = std::real(b(i, i));
+            root(i, i) = mass > rounding * largest ? std::sqrt(mass) : 0.0;
+        }
+        return root;
+    }
     const Lapack::Threads threads(ctx.service<Lapack>(),
                                   DensePencil<W>::threads_for(ctx, b.rows()));
     const HermitianPairs<W> of_b = all_pairs(ctx, b);
     // The root of rounding noise would be large: sqrt(1e-16) = 1e-8.
-    const double null =
-        std::max(rounding, 4 * std::sqrt(b.rows()) * std::numeric_limits<double>::epsilon()) *
-        std::max(of_b.values.back(), 0.0);
+    const double noise =
+        std::max(rounding, 4 * std::sqrt(b.rows()) * std::numeric_limits<double>::epsilon());
+    const double null = noise * std::max(of_b.values.back(), 0.0);
     SmallMatrix<W> root = adjoint(of_b.vectors);
     scale_rows(root, [&](std::size_t i) {
         return of_b.values[i] > null ? std::sqrt(of_b.values[i]) : 0.0;

@@ -56,6 +56,19 @@ TEST(Report, TableMarksWhatIsNotGoodEnough) {
     EXPECT_EQ(to_table(report, false).find("tsmm"), std::string::npos);
 }
 
+TEST(Report, AdviceStandsInTableAndJson) {
+    EigsReport report = small_report();
+    const auto advice = [&] { return nlohmann::json::parse(to_json(report))["advice"]; };
+    EXPECT_TRUE(advice().empty());
+    report.message = "stopped after 9 block products";
+    report.basis = 77;
+    for (const auto& sentence : advice()) {
+        EXPECT_NE(to_table(report, false).find(sentence.get<std::string>()), std::string::npos);
+    }
+    ASSERT_EQ(advice().size(), 2U);
+    EXPECT_NE(advice()[1].get<std::string>().find("--basis (now 77)"), std::string::npos);
+}
+
 TEST(Report, DigitsFollowFromErrorBounds) {
     EigsReport report = small_report();
     report.matrix.scalar = Dtype::d;
