@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <ctime>
-#include <limits>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -124,6 +124,11 @@ KERNELS = [
              "            kernel(TsmttsmArgs<T>{",
              "sum_small(ctx, beta, c, Reduce::this_rank, [&](T factor, T* target, std::int64_t ld) {\n"
              "            kernel(TsmttsmArgs<T>{", [Test("dense_kernels", "*Tsmttsm*", 2)]),
+    Mutation("shifted_gram forms the sums of unshifted columns", "host/shifted_gram.cpp",
+             "sums[k] += value;", "sums[k] += value + shift[k];", [Test("shifted_gram", "*IsExact*")]),
+    Mutation("shifted_gram ignores the factor if no column is shifted", "host/shifted_gram.cpp",
+             "args.factor == 1 && a_.is_unshifted(args)", "a_.is_unshifted(args)",
+             [Test("shifted_gram", "ShiftedGram/d.*EveryWidth")]),
 ]
 
 SPARSE = [Test("sparse", "*Market*:*Assemble*")]
@@ -312,11 +317,6 @@ SOLVERS = [
              [Test("svd", "Svd/d.HasSmallErrors*")]),
     Mutation("the first decomposition does not scale the columns", "svd/tall_svd.cpp",
              "r(i, j) *= d[static_cast<std::size_t>(j)];", "", [Test("svd", "Svd/d.*")]),
-    Mutation("shifted_gram forms the sums of unshifted columns", "host/shifted_gram.cpp",
-             "sums[k] += value;", "sums[k] += value + shift[k];", [Test("shifted_gram", "*IsExact*")]),
-    Mutation("shifted_gram scales the rows only where they are not shifted", "host/shifted_gram.cpp",
-             "args.factor == 1 && a_.is_unshifted(args)", "a_.is_unshifted(args)",
-             [Test("shifted_gram", "ShiftedGram/d.*EveryWidth")]),
     Mutation("a sample of rows decides about the mean", "svd/pca.cpp",
              "again = !centre(sums, shift, moments) && !again_before;",
              "again = !centre(sums, shift, moments) && false;",

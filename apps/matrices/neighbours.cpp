@@ -74,8 +74,9 @@ bool is_near(const NeighbourGraph& graph, const std::vector<Spot>& spots, const 
 }
 
 /// The largest squared distance for which is_near() is true.
-double farthest(const NeighbourGraph& graph, const std::vector<Spot>& spots, const Spot& spot) {
-    const auto last = static_cast<std::size_t>(graph.neighbours);  // after `spot` itself
+double farthest_squared(const NeighbourGraph& graph, const std::vector<Spot>& spots,
+                        const Spot& spot) {
+    const auto last = static_cast<std::size_t>(graph.neighbours);  // 0 is `spot` itself
     if (spots.size() <= last) {
         return std::numeric_limits<double>::infinity();
     }
@@ -95,7 +96,7 @@ void neighbours_of_node(const NeighbourGraph& graph, std::int64_t node,
     const Spot self = *std::find_if(spots.begin(), spots.end(),
                                     [&](const Spot& spot) { return spot.node == node; });
     const auto most = static_cast<double>(graph.reach * graph.reach);
-    const double own_most = farthest(graph, spots, self);
+    const double own_most = farthest_squared(graph, spots, self);
     for (const Spot& other : spots) {
         const double apart = squared_distance(self, other);
         if (other.node == node || (!small && apart > most)) {

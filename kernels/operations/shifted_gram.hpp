@@ -20,8 +20,8 @@ struct ShiftedGramArgs {
     double* sums;  // (n + 1) x n without gaps: Z^T Z, and below it the sums of the columns of Z
 };
 
-/// bytes sizeof(In) rows n; flops 2 rows n (n + 1): the products, the shift, the sums of the
-/// columns. The shift and the sums are small and not counted.
+/// bytes sizeof(In) rows n; flops 2 rows n (n + 1): the multiply-adds of the products, and for each
+/// element a subtraction and an addition. The arrays `shift` and `sums` are small and not counted.
 template <class In>
 constexpr Cost cost(const ShiftedGramArgs<In>& args) {
     const double elements = static_cast<double>(args.rows) * args.n;

@@ -69,7 +69,8 @@ void reserve_by_threads(std::vector<V>& vector, std::uint64_t size, const char* 
     }
 }
 
-/// Resizes the empty arrays of a matrix, which is one memset each.
+/// Resizes both arrays of entries at the same time: each resize is a memset by one thread. The
+/// memory is reserved before, so that no exception leaves a section.
 template <class T>
 void resize_by_threads(CsrRows<T>& rows, std::uint64_t entries, int threads) {
     reserve_by_threads(rows.column, entries, "column indices", threads);

@@ -97,7 +97,7 @@ Buffer make_entries(Context& ctx, const SparseLayout& layout,
 #pragma omp parallel for num_threads(ctx.threads()) schedule(static)
         for (std::int64_t c = 0; c < chunks; ++c) {
             const auto start = layout.start.begin() + part.first_chunk + c;
-            if (chunk > 1) {
+            if (chunk > 1) {  // chunks of one row have no padding
                 std::fill(data + start[0], data + start[1], padding);
             }
             for (std::int64_t s = c * chunk; s < std::min((c + 1) * chunk, part.rows); ++s) {

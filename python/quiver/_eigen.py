@@ -506,7 +506,7 @@ def _buckling(a: Any, k: int, m: Any, sigma: float | None, which: str, return_ei
         results.append(x)
     if full_output:
         if info.all_eigenvalues is None:
-            _buckle_errors(sign, info, u, order, stream)
+            _convert_bounds(sign, info, u, order, stream)
         else:
             _buckle_info(sign, info, stream)
         results.append(info)
@@ -546,17 +546,17 @@ def _buckle_info(sign: float, info: EigenInfo, stream: Any) -> None:
     u = info.all_eigenvalues
     info.all_eigenvalues, info.all_eigenvectors, order = _buckled(sign, u, info.all_eigenvectors,
                                                                   stream)
-    _buckle_errors(sign, info, u, order, stream)
+    _convert_bounds(sign, info, u, order, stream)
 
 
-def _buckle_errors(sign: float, info: EigenInfo, u: Any, order: np.ndarray, stream: Any) -> None:
+def _convert_bounds(sign: float, info: EigenInfo, u: Any, order: np.ndarray, stream: Any) -> None:
     """Reorders residuals, and converts bounds of the errors of u to those of w = s / u."""
     info.residuals = info.residuals[order]
     if len(info.errors) > 0:
         space = space_of(u, stream=stream)
         with space.entered(), np.errstate(divide="ignore", invalid="ignore"):
             values = np.abs(space.numpy(u)[order])
-            # The interval u +- error, if it does not contain 0.
+            # |1/u - 1/(u +- e)| <= e / (|u| (|u| - e)); infinite if the interval contains 0.
             rest = np.maximum(values - info.errors[order], 0)
             info.errors = info.errors[order] / (values * rest)
 
@@ -587,8 +587,9 @@ def _deliver(problem: _Problem, outcome: Any, chosen: np.ndarray | None, shift: 
         w = space.from_numpy(values.astype(real_scalar(char)))
     info = EigenInfo(residuals, errors, outcome.norm_estimate, outcome.tolerance,
                      outcome.tolerance_raised, outcome.converged, outcome.verified,
-                     outcome.cluster_cut, outcome.iterations, outcome.operator_applications, outcome.faults, outcome.seconds, outcome.method,
-                     outcome.method_reason, outcome.message)
+                     outcome.cluster_cut, outcome.iterations, outcome.operator_applications,
+                     outcome.faults, outcome.seconds, outcome.method, outcome.method_reason,
+                     outcome.message)
     if not complete:
         message = outcome.message or "the solver has not converged"
         if (chosen is not None and not _is_dense(problem) and problem.inverse is None

@@ -23,7 +23,7 @@ class DenseSpectrum {
     PencilKind solve(const SmallMatrix<W>& constraints, double rounding);
     const InfiniteEigenvalues& infinite() const { return pencil_.infinite(); }
     /// The matrices again, for add_shift() and quotients(): solve() has overwritten them. They are
-    /// D A D and D B D with D = diag(2^exponents), in which x = D y.
+    /// D A D and D B D with D = diag(2^exponents): a vector y of theirs is x = D y of the pencil.
     void set_matrices(SmallMatrix<W> a, SmallMatrix<W> b, std::vector<int> exponents);
     /// Finds the eigenvalues near sigma more accurately; needs set_matrices(), and a solve()
     /// without constraints. A no-op if sigma is an eigenvalue to rounding. Throws the errors of

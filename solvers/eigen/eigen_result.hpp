@@ -41,8 +41,8 @@ struct EigenResult {
     /// set ends inside a cluster, and the choice of the returned copies is arbitrary.
     bool cluster_cut = false;
     std::int64_t iterations = 0;
-    /// Products with the operator, counted by column; of shift_invert() also solves with the
-    /// factors.
+    /// Products with the operator, counted by column, without those for `errors`; of shift_invert()
+    /// also solves with the factors.
     std::int64_t operator_applications = 0;
     int block = 0;
     int basis = 0;

@@ -2,7 +2,6 @@
 #include "solvers/eigen/eigensolver.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -15,8 +14,6 @@
 #include "kernels/dense_operator.hpp"
 #include "kernels/sparse/sparse_matrix.hpp"
 #include "solvers/abft/guarded_solve.hpp"
-#include "solvers/dense/dense_pencil.hpp"
-#include "solvers/dense/lapack.hpp"
 #include "solvers/eigen/block_lanczos.hpp"
 #include "solvers/eigen/chebyshev/chebyshev_filter.hpp"
 #include "solvers/eigen/chebyshev/filter_step.hpp"
@@ -29,6 +26,7 @@
 #include "solvers/eigen/pencil/unit_residuals.hpp"
 #include "solvers/eigen/search/audited_solve.hpp"
 #include "solvers/eigen/search/both_ends.hpp"
+#include "solvers/eigen/search/direct_limits.hpp"
 #include "solvers/eigen/search/infinite_values.hpp"
 #include "solvers/eigen/search/scaled_problem.hpp"
 #include "solvers/eigen/shift_invert.hpp"
@@ -77,17 +75,6 @@ bool guards_blocks(const EigenProblem<T>& problem, Method method) {
            method != Method::lanczos;
 }
 
-/// The limits of dense solves that eigensolve() chooses, in rows; halved without LAPACK.
-/// One core takes 0.3 s for 1024 rows and 5 s for 3000; a method that iterates takes 0.01 to 10 s,
-/// with a dense matrix up to 100 s.
-constexpr std::int64_t dense_rows = 1024;
-/// The same with a sparse B where a factorisation is possible: an ill-conditioned B takes shifts.
-constexpr std::int64_t dense_rows_with_mass = 512;
-constexpr std::int64_t dense_rows_interior = 3000;
-constexpr std::int64_t dense_rows_many = 4096;
-constexpr std::int64_t dense_rows_by_products = 512;
-/// k counts as a large part of the rows if it is at least 1 / large_part of them.
-constexpr std::int64_t large_part = 8;
 /// n^2 / 1000 steps of a method that iterates take about as long as a dense solve.
 constexpr std::int64_t rows_squared_per_step = 1000;
 /// An iteration is compared with a factorisation after this many steps, or this many for each of k
@@ -122,14 +109,6 @@ constexpr std::int64_t patient_pencil_steps = 150;
 constexpr std::int64_t most_forecast_rows = 200000;
 /// With more rows than this the forecast by cuDSS takes more than about a second.
 constexpr std::int64_t most_gpu_forecast_rows = 100000;
-/// Multiply-adds of a sparse factorisation that take as long as a dense solve, divided by n^3.
-constexpr double dense_products = 0.2;
-/// The work of a dense solve with B in units of that without: 1.6 if B is well-conditioned, about
-/// 15 with a shift, which dense_eigen() takes where it is not.
-constexpr double mass_work = 4;
-/// How many times as fast cuSOLVER is for 4,000 and more rows
-/// (docs/results/2026-11-27_direct_gpu.md: 0.5 s for 4,096 rows on an H100).
-constexpr double cusolver_speed = 20;
 /// Multiply-adds besides a product (orthogonalisation and other steps) per row of a column.
 constexpr double products_per_row = 12;
 /// Multiply-adds that an iteration makes in the time of one multiply-add of SparseLdlt: 0.14 to
@@ -144,106 +123,13 @@ constexpr double surely_slower = 4;
 constexpr double counting_share = 20;
 /// Lanczos steps that find the ends of the spectrum for the forecast of a filter.
 constexpr int forecast_steps = 24;
-/// Where cuSOLVER computes, dense solves may have this many times as many rows.
-constexpr std::int64_t more_gpu_rows = 2;
-
-/// The limits up to which dense solves and factorisations are considered for a problem.
-struct DirectLimits {
-    std::int64_t rows = 0;
-    /// True if the operators are sparse or dense matrices; `is_dense` if one of them is dense.
-    bool is_stored = false;
-    bool is_dense = false;
-    bool has_mass = false;
-    /// Most rows of a dense solve: without weighing it against a factorisation, of any, for
-    /// interior eigenvalues, and for large k; 0 if not possible.
-    std::int64_t surely_dense = 0;
-    std::int64_t dense = 0;
-    std::int64_t interior = 0;
-    std::int64_t many = 0;
-    bool can_factorise = false;
-    /// True if a dense solve uses cuSOLVER; known only where wants_many_rows().
-    bool uses_cusolver = false;
-    /// True if a factorisation is possible by cuDSS only: more than most_ldlt_rows rows on a GPU.
-    bool needs_cudss = false;
-
-    double dense_work(std::int64_t most) const {
-        const auto n = static_cast<double>(rows);
-        const double speed = (uses_cusolver ? cusolver_speed : 1) / (has_mass ? mass_work : 1);
-        return rows <= most ? dense_products * n * n * n / speed
-                            : std::numeric_limits<double>::infinity();
-    }
-};
-
-bool is_interior(const EigenOptions& options) {
-    return options.window || options.which == Which::target ||
-           options.which == Which::smallest_magnitude;
-}
-
-/// True if cuSOLVER may make a dense solve worth while; other problems do not open the library.
-bool wants_many_rows(std::int64_t rows, const EigenOptions& options) {
-    return rows > dense_rows_interior && rows <= more_gpu_rows * dense_rows_many &&
-           (is_interior(options) || large_part * options.k >= rows);
-}
-
-template <class T>
-DirectLimits direct_limits(Context& ctx, const EigenProblem<T>& problem,
-                           const EigenOptions& options) {
-    DirectLimits limits;
-    limits.rows = problem.a.row_map().global_rows();
-    const auto is_dense = [](const Operator<T>* a) {
-        return dynamic_cast<const DenseOperator<T>*>(a) != nullptr;
-    };
-    const auto is_stored = [&](const Operator<T>* a) {
-        return a == nullptr || is_dense(a) || dynamic_cast<const SparseMatrix<T>*>(a) != nullptr;
-    };
-    limits.is_stored = is_stored(&problem.a) && is_stored(problem.b);
-    limits.is_dense = limits.is_stored && (is_dense(&problem.a) || is_dense(problem.b));
-    limits.has_mass = problem.b != nullptr;
-    limits.can_factorise = can_factorise(ctx, problem);
-    limits.needs_cudss = limits.can_factorise && limits.rows > most_ldlt_rows &&
-                         factor_library(ctx, limits.rows) == FactorLibrary::cudss;
-    if (problem.checkpoint == nullptr && problem.protection == nullptr) {
-        std::array<bool, 2> found{};  // LAPACK, cuSOLVER
-        ctx.comm().agree([&] {
-            if (ctx.comm().rank() == 0) {
-                found = {ctx.service<Lapack>().is_available(),
-                         limits.is_stored && wants_many_rows(limits.rows, options) &&
-                             DensePencil<double>::uses_cusolver(ctx, limits.rows)};
-            }
-        });
-        ctx.comm().broadcast(found.data(), sizeof(found), 0);
-        const auto [has_lapack, has_cusolver] = found;
-        limits.uses_cusolver = has_cusolver;
-        const std::int64_t half = has_lapack ? 1 : 2;
-        const std::int64_t more = has_cusolver ? more_gpu_rows : 1;
-        const bool iterates_unaided =
-            problem.inverse == nullptr && problem.preconditioner == nullptr;
-        limits.dense = (!limits.is_stored                     ? dense_rows_by_products
-                        : limits.is_dense && iterates_unaided ? dense_rows_interior
-                                                              : dense_rows) /
-                       half;
-        const bool weighs = limits.has_mass && limits.can_factorise && !limits.is_dense;
-        limits.surely_dense =
-            weighs ? std::min(limits.dense, dense_rows_with_mass / half) : limits.dense;
-        limits.interior = limits.is_stored ? more * dense_rows_interior / half : 0;
-        limits.many = limits.is_stored ? more * dense_rows_many : 0;
-    }
-    return limits;
-}
-
 /// The time of a product of a method that iterates, with one column, in multiply-adds of
 /// SparseLdlt.
 template <class T>
 double product_work(const EigenProblem<T>& problem, bool on_gpu) {
     const auto rows = static_cast<double>(problem.a.row_map().global_rows());
-    const auto entries = [&](const Operator<T>* a) {
-        if (dynamic_cast<const DenseOperator<T>*>(a) != nullptr) {
-            return rows * rows;
-        }
-        const auto* const stored = dynamic_cast<const SparseMatrix<T>*>(a);
-        return stored == nullptr ? 0.0 : static_cast<double>(stored->global_nonzeros());
-    };
-    return (entries(&problem.a) + entries(problem.b) + products_per_row * rows) /
+    return (stored_entries<T>(&problem.a) + stored_entries<T>(problem.b) +
+            products_per_row * rows) /
            (on_gpu ? gpu_iteration_speed : iteration_speed);
 }
 

@@ -62,7 +62,8 @@ MethodChoice choose_method(Context& ctx, const EigenProblem<T>& problem,
 /// that iterate solve a problem scaled by powers of two, and the scaling is undone exactly. Such
 /// norms are errors with a checkpoint (InputError), with protection, and for an operator without
 /// stored entries (NumericalError). The result names the method that answered and the reason; all
-/// methods verify multiplicities in the same sense. Throws the errors of check_problem() (for
+/// methods verify multiplicities in the same sense. EigenResult::errors is computed at the end,
+/// with B by the products of eigenvalue_errors(). Throws the errors of check_problem() (for
 /// instance if options differ between the ranks), check_options() and the chosen method, and
 /// InputError if the method cannot solve the problem. Collective.
 template <class T>

@@ -53,7 +53,7 @@ struct PcaResult {
 /// the mean of these rows is at most their mean absolute deviation. C then follows without loss of
 /// digits if the mean of z is at most 4 standard deviations in each column; if not, c becomes the
 /// mean of all rows and the pass is repeated. If squares of z underflow or overflow, the pass is
-/// repeated with z times a power of two. No copy of X is made.
+/// repeated with z times a power of two.
 ///
 /// Throws on all ranks: InputError for k out of range, fewer than two rows, no columns, NaN,
 /// infinity or differences from the mean that overflow (naming the column), options that differ

@@ -24,7 +24,7 @@ namespace {
 
 /// The error of an eigenvalue is at most its residual r and, at a known distance g from all others,
 /// r^2 / (g - r).
-TEST(EigenvalueErrors, FormulaWithoutB) {
+TEST(EigenvalueErrors, WithoutBTheyFollowFromResidualsAndDistances) {
     Context ctx = test::make_context();
     SparseMatrix<double> a = test::diagonal<double>(ctx, {1, 2, 3, 4});
     EigenResult<double> result;
@@ -69,8 +69,8 @@ using Scalars = ::testing::Types<float, double, std::complex<float>, std::comple
 TYPED_TEST_SUITE(EigenvalueErrorsTest, Scalars);
 
 /// B has a condition number of about 100, without and with other units of the rows, and norms may
-/// be far from 1. A loose tolerance leaves errors that the bounds must cover. They are not useless:
-/// a digit stays certain.
+/// be far from 1. A loose tolerance leaves errors that the bounds must cover. They are of use:
+/// at most a tenth of the largest eigenvalue.
 TYPED_TEST(EigenvalueErrorsTest, BoundsHoldForEveryMethodWithB) {
     using T = TypeParam;
     constexpr bool is_single = sizeof(real_t<T>) == sizeof(float);

@@ -139,7 +139,7 @@ class ShiftedTiles {
 };
 
 /// Copies ROWS rows to shared memory by a team, element by element: for 2-byte elements at any
-/// address.
+/// address. The parameters are those of RowCopy.
 template <class T, int TEAM, int ROWS, int COLUMNS, int PITCH>
 class ElementCopy {
   public:
@@ -171,8 +171,9 @@ struct StageCopy<T, TEAM, ROWS, COLUMNS, PITCH, CONTIGUOUS, 2> {
     using type = ElementCopy<T, TEAM, ROWS, COLUMNS, PITCH>;
 };
 
-/// m x n: the panel of G, whose first element is G(first_a, first_b). same: A is B, and the sums of
-/// the columns are formed too. `warps` warps are a team; for each team `stages` groups of `rows`
+/// A^T B for the columns A = first_a .. first_a + m - 1 and B = first_b .. first_b + n - 1 of Z.
+/// same: A is B, and the sums of its columns are a last row. partials: a panel for each thread
+/// block. `warps` warps are a team; for each team `stages` groups of `rows`
 /// rows are in flight. bytes_a, bytes_b: bytes per copy of a thread.
 template <class In, ShiftedGramConfig CFG>
 __global__ void __launch_bounds__(CFG.threads, CFG.blocks)

@@ -7,6 +7,7 @@
 #include <limits>
 #include <numeric>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,7 +16,6 @@
 #include "blockvec/number_text.hpp"
 #include "blockvec/scalar_list.hpp"
 #include "kernels/column_ops.hpp"
-#include "kernels/sparse/sparse_matrix.hpp"
 #include "solvers/dense/cusolver.hpp"
 #include "solvers/dense/dense_pencil.hpp"
 #include "solvers/dense/dense_spectrum.hpp"
@@ -52,8 +52,8 @@ struct PencilFacts {
     InfiniteEigenvalues infinite;
 };
 
-/// Pairs with the indices of their values, and their residuals relative to those of scale() or, if
-/// these are larger, of UnitResiduals.
+/// Pairs with the indices of their values. relative[j]: the larger of residual / scale() and
+/// UnitResiduals::Residual::relative.
 struct IndexedPairs {
     std::vector<int> indices;
     std::vector<RitzPair> pairs;
@@ -246,8 +246,8 @@ class DenseSearch : public VerifiedSearch<T> {
         }
         std::vector<int> units(all.begin(), all.end());
         ScaledMatrix<Wide<T>> left = scaled(in_units(std::move(a), units));
-        // The eigenvalues get the factor that they have in the other solves of the spectrum, and
-        // vectors the length.
+        // All solves of a spectrum must scale eigenvalues and vectors alike, so the exponents of
+        // the first solve decide those of B and of D.
         const int exponent_b = left.exponent - (exponents_.a - exponents_.b);
         b = in_units(std::move(b), units, exponent_b);
         for (int& unit : units) {
@@ -320,8 +320,9 @@ class DenseSearch : public VerifiedSearch<T> {
         }
     }
 
-    /// The index of a wanted pair whose vector depends on those of others; else, with B, that of
-    /// the value nearest 0 whose pair is_wrong(); -1 if there is none.
+    /// The index of a wanted pair whose vector depends on those of other pairs. Otherwise, with B,
+    /// the index of the value nearest 0 whose relative residual exceeds accepted(). -1 if there is
+    /// none.
     int index_of_wrong_pair() const {
         if (dependent_ >= 0) {
             return dependent_;
@@ -590,7 +591,6 @@ class DenseSearch : public VerifiedSearch<T> {
                 values.push_back(pair.value);
             }
             const auto in_units = units_->residuals(x, values);
-            applications_ += x.cols;
             for (std::size_t j = 0; j < values.size(); ++j) {
                 found.relative[j] = std::max(found.relative[j], in_units[j].relative);
             }
@@ -602,7 +602,7 @@ class DenseSearch : public VerifiedSearch<T> {
     std::string doubt() const override {
         return this->problem().b == nullptr
                    ? VerifiedSearch<T>::doubt()
-                   : "B is nearly singular, or A is not Hermitian; shift-invert takes such a B";
+                   : "A is not Hermitian, or B is nearly singular: then use shift-invert";
     }
 
     bool search_again() override { return false; }
@@ -617,10 +617,9 @@ class DenseSearch : public VerifiedSearch<T> {
                 has_units() ? above(chosen_, std::max(this->tolerance(), accepted())) : 0;
             wrong > 0) {
             this->give_up_because(
-                "the residuals of " + std::to_string(wrong) +
-                " pairs are above the tolerance in units of the unknowns in which "
-                "the rows of A and B are alike: " +
-                doubt());
+                "residuals are above the tolerance in units of the unknowns in which the rows of A "
+                "and B are alike (pairs: " +
+                std::to_string(wrong) + "): " + doubt());
             return ComplementVerdict::open;
         }
         const auto wrong = above(doubtful_, accepted());
@@ -645,7 +644,7 @@ class DenseSearch : public VerifiedSearch<T> {
 
     std::int64_t iterations() const override { return steps_; }
     void describe(EigenResult<T>& result) const override {
-        result.operator_applications = applications_;
+        result.operator_applications = applications_ + (units_ ? units_->applications() : 0);
         result.basis = n_;
         if (this->options().window) {
             result.expected_count = static_cast<double>(result.eigenvalues.size());

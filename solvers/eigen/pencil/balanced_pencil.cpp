@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -16,7 +15,6 @@
 #include "blockvec/number_text.hpp"
 #include "blockvec/scalar_list.hpp"
 #include "kernels/column_ops.hpp"
-#include "kernels/sparse/sparse_matrix.hpp"
 #include "solvers/eigen/lanczos/spectrum_bounds.hpp"
 #include "solvers/eigen/pencil/balanced_problem.hpp"
 #include "solvers/eigen/pencil/unit_balance.hpp"

@@ -145,6 +145,7 @@ std::vector<typename UnitResiduals<T>::Residual> UnitResiduals<T>::in_present_un
         const int width = std::min(residual_columns, x.cols - first);
         const auto begin = values.begin() + first;
         const std::vector<double> some(begin, begin + width);
+        applications_ += width;
         balanced_->convert(ctx_, x.columns(first, width), panel.columns(0, width));
         const BlockView<const T> y = std::as_const(panel).columns(0, width);
         const std::vector<double> sizes =

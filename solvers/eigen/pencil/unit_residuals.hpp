@@ -37,12 +37,13 @@ class UnitResiduals {
     UnitResiduals(const UnitResiduals&) = delete;
     UnitResiduals& operator=(const UnitResiduals&) = delete;
 
-    /// False if the rows of B differ by so little that other units would change nothing. The
-    /// functions below need other units.
+    /// False if the rows of B differ by so little that other units would change nothing. Only if it
+    /// is true may the functions below be called.
     bool is_needed() const { return units_.is_needed(); }
     /// Chooses D for eigenvalues of this size; if it is 0, for the smallest ones. A no-op if the
     /// present D is for eigenvalues whose size differs by a factor of at most 256. Cost: that of
-    /// UnitBalance::balance().
+    /// UnitBalance::balance(), a product of A and of B with 8 columns for the norms, and a product
+    /// of B with the constraints.
     void choose_for(double size);
     /// The size for which the present D was chosen.
     double size() const { return size_.value_or(0); }
@@ -52,6 +53,8 @@ class UnitResiduals {
     std::vector<Residual> residuals(BlockView<const T> x, const std::vector<double>& values);
     /// The exponents of D of this rank's rows.
     const std::vector<int>& exponents() const { return units_.exponents(); }
+    /// Products with A so far, counted by column.
+    std::int64_t applications() const { return applications_ + units_.applications(); }
     /// UnitBalance::largest_row() of A and B.
     double norm_a() const { return norm_a_; }
     double norm_b() const { return norm_b_; }
@@ -69,6 +72,7 @@ class UnitResiduals {
     std::optional<double> size_;
     double norm_a_ = 0;
     double norm_b_ = 0;
+    std::int64_t applications_ = 0;
 };
 
 /// Bounds of the errors of the eigenvalues of `result`.
@@ -76,14 +80,15 @@ class UnitResiduals {
 /// B = I: r = residuals[j]; or r^2 / (g - r) where a verified result shows that all other
 /// eigenvalues are farther than g > 2 r; plus 8 eps ||A|| for rounding.
 ///
-/// With B: (r + 8 eps) (||A|| + |lambda| ||B||) ||x||^2 for x^H B x = 1 and the relative residual
-/// r. To first order in r, this is the change of lambda by a change of A and B that makes the pair
-/// exact. Where the rows of B differ much, the bound is computed in the units of UnitResiduals: in
-/// others a small r can be a large change of a row.
+/// With B: (r + 8 eps s) ||x||^2 for x^H B x = 1 and r = residuals[j], where s = ||A|| + |lambda|
+/// ||B|| for the largest |lambda|. To first order in r, this is the change of lambda by a change of
+/// A and B that makes the pair exact. Where the rows of B differ much, the bound is computed in the
+/// units of UnitResiduals: in others a small r can be a large change of a row.
 ///
-/// Collective. Cost with B: a product of B with 8 columns; in other units also the cost of
-/// UnitResiduals. Sources: Parlett, The Symmetric Eigenvalue Problem, sections 4.5, 11.7; Stewart
-/// and Sun, Matrix Perturbation Theory (1990), chapter VI.
+/// Collective; throws the errors of UnitBalance. Cost with B: a product of B with 8 columns, and
+/// the passes of needed_exponents(); in other units also the cost of UnitResiduals. Sources:
+/// Parlett, The Symmetric Eigenvalue Problem, sections 4.5, 11.7; Stewart and Sun, Matrix
+/// Perturbation Theory (1990), chapter VI.
 template <class T>
 std::vector<double> eigenvalue_errors(Context& ctx, const EigenProblem<T>& problem,
                                       const EigenOptions& options, const EigenResult<T>& result);

@@ -128,10 +128,10 @@ class VerifiedSearch {
     virtual double scale(double /*value*/) const { return norm(); }
     /// A likely cause if fresh residuals stay above the tolerance; the end of a message.
     virtual std::string doubt() const {
-        return problem_.b == nullptr ? "is A Hermitian, with both triangles stored?"
-                                     : "are A and B Hermitian, with both triangles stored, and B "
-                                       "not nearly singular? "
-                                       "shift-invert and dense take such a B";
+        return problem_.b == nullptr
+                   ? "is A Hermitian, with both triangles stored?"
+                   : "are A and B Hermitian, with both triangles stored? If B is nearly singular, "
+                     "use shift-invert or dense";
     }
     /// Appended to the message of a solve that was stopped.
     virtual std::string standing() const { return ""; }
