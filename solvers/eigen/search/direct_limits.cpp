@@ -21,9 +21,9 @@ namespace {
 /// One core takes 0.3 s for 1024 rows and 5 s for 3000; a method that iterates takes 0.01 to 10 s,
 /// with a dense matrix up to 100 s.
 constexpr std::int64_t dense_rows = 1024;
-/// With a B, larger problems are weighed against a factorisation first, because an ill-conditioned B
-/// makes a dense solve take shifts. Only matrices with fewer than 1 / sparse_part of all entries have
-/// a cheaper factorisation.
+/// With a B, larger problems are weighed against a factorisation first, because an ill-conditioned
+/// B makes a dense solve take shifts. Only matrices with fewer than 1 / sparse_part of all entries
+/// have a cheaper factorisation.
 constexpr std::int64_t dense_rows_with_mass = 512;
 constexpr double sparse_part = 16;
 constexpr std::int64_t dense_rows_interior = 3000;
