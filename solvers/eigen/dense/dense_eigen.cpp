@@ -100,12 +100,12 @@ class DenseSearch : public VerifiedSearch<T> {
     void begin() override {
         steps_ = 1;
         take_constraint_columns();
-        SmallMatrix<Wide<T>> a = gather(this->problem().a);
-        SmallMatrix<Wide<T>> b;
+        WideMatrix<T> a = gather(this->problem().a);
+        WideMatrix<T> b;
         if (this->problem().b != nullptr) {
             b = gather(*this->problem().b);
         }
-        SmallMatrix<Wide<T>> constraints = all_columns(this->ctx(), constraints_);
+        WideMatrix<T> constraints = all_columns(this->ctx(), constraints_);
         if (this->report(0, 1, "search")) {
             solve(std::move(a), std::move(b), constraints);
             solved_ = true;
@@ -135,9 +135,9 @@ class DenseSearch : public VerifiedSearch<T> {
         take_constraints(this->ctx(), map, std::as_const(images).view(), normals_.view());
     }
 
-    SmallMatrix<Wide<T>> gather(Operator<T>& a) {
+    WideMatrix<T> gather(Operator<T>& a) {
         std::int64_t products = 0;
-        SmallMatrix<Wide<T>> dense = matrix_on_root(this->ctx(), a, products);
+        WideMatrix<T> dense = matrix_on_root(this->ctx(), a, products);
         applications_ += &a == &this->problem().a ? products : 0;
         return dense;
     }
@@ -151,8 +151,7 @@ class DenseSearch : public VerifiedSearch<T> {
 
     /// Rank 0 solves; all ranks receive the eigenvalues, choose, and receive the vectors. While a
     /// pair is wrong, rank 0 solves again with a shift beside its eigenvalue.
-    void solve(SmallMatrix<Wide<T>> a, SmallMatrix<Wide<T>> b,
-               const SmallMatrix<Wide<T>>& constraints) {
+    void solve(WideMatrix<T> a, WideMatrix<T> b, const WideMatrix<T>& constraints) {
         const Comm& comm = this->ctx().comm();
         for (int i = 0; i < b.rows(); ++i) {
             diagonal_of_b_.push_back(std::real(b(i, i)));
@@ -232,8 +231,8 @@ class DenseSearch : public VerifiedSearch<T> {
 
     /// Gives the spectrum the matrices in the units of units_.
     void set_matrices(Spectrum* spectrum) {
-        SmallMatrix<Wide<T>> a = gather(this->problem().a);
-        SmallMatrix<Wide<T>> b = gather(*this->problem().b);
+        WideMatrix<T> a = gather(this->problem().a);
+        WideMatrix<T> b = gather(*this->problem().b);
         std::vector<double> all(static_cast<std::size_t>(n_), 0.0);
         if (has_units()) {
             const std::vector<int>& here = units_->exponents();
@@ -435,7 +434,7 @@ class DenseSearch : public VerifiedSearch<T> {
         const RowMap& map = this->problem().a.row_map();
         const int count = static_cast<int>(indices.size());
         BlockVector<T> vectors;
-        SmallMatrix<Wide<T>> x;
+        WideMatrix<T> x;
         this->ctx().comm().agree([&] {
             vectors = BlockVector<T>(this->ctx(), map, count);
             if (spectrum != nullptr) {
@@ -470,7 +469,7 @@ class DenseSearch : public VerifiedSearch<T> {
     }
 
     /// Replaces the chosen values by Rayleigh quotients where these lie within the errors.
-    void take_quotients(const Spectrum* spectrum, const SmallMatrix<Wide<T>>& x) {
+    void take_quotients(const Spectrum* spectrum, const WideMatrix<T>& x) {
         std::vector<double> quotients(choice_.indices.size());
         if (spectrum != nullptr) {
             quotients = spectrum->quotients(x);
@@ -489,7 +488,7 @@ class DenseSearch : public VerifiedSearch<T> {
     /// is rounding noise of its terms: B is then singular to rounding, and its Cholesky factor
     /// gives x an arbitrary or huge value. The test does not depend on the units of the unknowns:
     /// it compares x^H B x with x^H diag(B) x.
-    VectorsWithoutLength without_length(const SmallMatrix<Wide<T>>& x,
+    VectorsWithoutLength without_length(const WideMatrix<T>& x,
                                         const std::vector<int>& indices) const {
         const double scale = std::ldexp(1.0, -exponents_.b);  // X is normalised for the scaled B
         const double noise = 4 * std::sqrt(static_cast<double>(n_)) * this->eps();
@@ -516,7 +515,7 @@ class DenseSearch : public VerifiedSearch<T> {
     }
 
     /// Throws on all ranks if wanted vectors X have no length in the inner product of B.
-    void require_length_in_b(Spectrum* spectrum, const SmallMatrix<Wide<T>>& x) {
+    void require_length_in_b(Spectrum* spectrum, const WideMatrix<T>& x) {
         if (this->problem().b == nullptr) {
             return;
         }

@@ -27,7 +27,7 @@ SmallMatrix<T> all_rows(Context& ctx, const RowMap& map, BlockView<const T> x) {
 }
 
 template <class T>
-SmallMatrix<Wide<T>> matrix_of_products(Context& ctx, Operator<T>& a, SmallMatrix<Wide<T>> dense) {
+WideMatrix<T> matrix_of_products(Context& ctx, Operator<T>& a, WideMatrix<T> dense) {
     const RowMap& map = a.row_map();
     const auto n = static_cast<int>(map.global_rows());
     const bool is_root = dense.rows() > 0;
@@ -69,12 +69,12 @@ SmallMatrix<Wide<T>> matrix_of_products(Context& ctx, Operator<T>& a, SmallMatri
 }  // namespace
 
 template <class T>
-SmallMatrix<Wide<T>> matrix_on_root(Context& ctx, Operator<T>& a, std::int64_t& products) {
+WideMatrix<T> matrix_on_root(Context& ctx, Operator<T>& a, std::int64_t& products) {
     const auto n = static_cast<int>(a.row_map().global_rows());
-    SmallMatrix<Wide<T>> dense;
+    WideMatrix<T> dense;
     ctx.comm().agree([&] {
         if (ctx.comm().rank() == 0) {
-            dense = SmallMatrix<Wide<T>>(n, n);
+            dense = WideMatrix<T>(n, n);
         }
     });
     const auto* stored = dynamic_cast<const SparseMatrix<T>*>(&a);
@@ -93,12 +93,12 @@ SmallMatrix<Wide<T>> matrix_on_root(Context& ctx, Operator<T>& a, std::int64_t& 
 }
 
 template <class T>
-SmallMatrix<Wide<T>> all_columns(Context& ctx, const BlockVector<T>& x) {
+WideMatrix<T> all_columns(Context& ctx, const BlockVector<T>& x) {
     if (x.width() == 0) {
         return {};
     }
     const SmallMatrix<T> all = all_rows(ctx, x.row_map(), x.view());
-    SmallMatrix<Wide<T>> wide(all.rows(), all.cols());
+    WideMatrix<T> wide(all.rows(), all.cols());
     for (int i = 0; i < all.rows(); ++i) {
         for (int j = 0; j < all.cols(); ++j) {
             wide(i, j) = Wide<T>(all(i, j));
@@ -143,9 +143,9 @@ SmallMatrix<W> in_units(SmallMatrix<W> m, const std::vector<int>& units, int exp
     return m;
 }
 
-#define QUIVER_INSTANTIATE(T)                                                            \
-    template SmallMatrix<Wide<T>> matrix_on_root(Context&, Operator<T>&, std::int64_t&); \
-    template SmallMatrix<Wide<T>> all_columns(Context&, const BlockVector<T>&);
+#define QUIVER_INSTANTIATE(T)                                                     \
+    template WideMatrix<T> matrix_on_root(Context&, Operator<T>&, std::int64_t&); \
+    template WideMatrix<T> all_columns(Context&, const BlockVector<T>&);
 QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
 #undef QUIVER_INSTANTIATE
 

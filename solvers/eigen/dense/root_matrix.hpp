@@ -18,6 +18,8 @@ namespace quiver {
 /// The precision of dense solves.
 template <class T>
 using Wide = std::conditional_t<is_complex_v<T>, std::complex<double>, double>;
+template <class T>
+using WideMatrix = SmallMatrix<Wide<T>>;
 
 /// Columns that are gathered, sent and multiplied at once.
 constexpr int root_panel = 64;
@@ -26,11 +28,11 @@ constexpr int root_panel = 64;
 /// rank; otherwise multiplies n unit vectors, takes the Hermitian part of the product, and adds n
 /// to `products`. Throws NumericalError on all ranks for entries that are not finite. Collective.
 template <class T>
-SmallMatrix<Wide<T>> matrix_on_root(Context& ctx, Operator<T>& a, std::int64_t& products);
+WideMatrix<T> matrix_on_root(Context& ctx, Operator<T>& a, std::int64_t& products);
 
 /// The rows of X of all ranks, on every rank. Collective.
 template <class T>
-SmallMatrix<Wide<T>> all_columns(Context& ctx, const BlockVector<T>& x);
+WideMatrix<T> all_columns(Context& ctx, const BlockVector<T>& x);
 
 /// A matrix whose entries were multiplied by 2^-exponent.
 template <class W>
