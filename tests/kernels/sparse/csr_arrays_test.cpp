@@ -111,6 +111,7 @@ void expect_storage_of_host(Context& ctx, std::int64_t cols, const std::vector<I
     const auto n = std::ssize(row_start) - 1;
     const RowMap map = RowMap::by_rows(ctx.comm(), n);
     std::vector<std::int64_t> offsets;
+    offsets.reserve(row_start.size());
     for (const Index offset : row_start) {
         offsets.push_back(offset - row_start.front());
     }
