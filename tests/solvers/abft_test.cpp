@@ -8,6 +8,7 @@
 
 #include "blockvec/error.hpp"
 #include "solvers/eigen/eigensolver.hpp"
+#include "solvers/eigen/lobpcg.hpp"
 #include "solvers/linear/linear_solve.hpp"
 #include "tests/solvers/abft_support.hpp"
 #include "tests/support/bounds.hpp"
@@ -672,7 +673,8 @@ TEST(Abft, AVectorThatChangesDuringTheLastCheckWithdrawsThePairs) {
         EigenOptions options;
         options.method = Method::lobpcg;
         options.k = 3;
-        return std::pair(eigensolve(ctx, problem, options), b.applications);
+        // eigensolve() would multiply by B again, for the bounds of errors.
+        return std::pair(lobpcg(ctx, problem, options), b.applications);
     };
     const auto [unchanged, applications] = solve(0);
     EXPECT_TRUE(unchanged.converged) << unchanged.message;
