@@ -19,6 +19,10 @@
 namespace quiver {
 namespace {
 
+/// A name that explicit instantiations in a macro can use.
+template <class T>
+using Entries = std::vector<Entry<T>>;
+
 std::string place_of(std::int64_t row, std::int64_t column) {
     return "row " + std::to_string(row) + ", column " + std::to_string(column);
 }
@@ -498,9 +502,9 @@ CsrRows<T> rows_from_entries(const Comm& comm, const RowMap& map, const RowMap& 
         const Comm&, const RowMap&, Symmetry, std::span<const std::int64_t>,                   \
         std::span<const std::int64_t>, std::span<const T>, int, const std::optional<RowMap>&); \
     template CsrRows<T> rows_from_entries(const Comm&, std::int64_t, std::int64_t, Symmetry,   \
-                                          std::vector<Entry<T>>, Partition);                   \
+                                          Entries<T>, Partition);                              \
     template CsrRows<T> rows_from_entries(const Comm&, const RowMap&, const RowMap&, Symmetry, \
-                                          std::vector<Entry<T>>);
+                                          Entries<T>);
 QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
 #undef QUIVER_INSTANTIATE
 

@@ -401,7 +401,10 @@ def _set_inverse(problem: _Problem, sigma: float | None, op_inv: Any, preconditi
         problem.preconditioner = make(preconditioner, "preconditioner")
     elif (sigma is not None and not _is_dense(problem) and problem.a.is_sparse
           and problem.n <= _MOST_FACTORISED_ROWS
-          and problem.request.method != "shift-invert"  # it factorises by itself
+          # shift-invert factorises by itself, and `auto` takes it for a pencil: it judges residuals
+          # in balanced units, which jd with an inverse does not.
+          and problem.request.method != "shift-invert"
+          and not (problem.request.method == "auto" and problem.b is not None)
           and (problem.b is None or problem.b.is_sparse)):
         problem.inverse = _core.make_preconditioner(problem.a, "ldlt", sigma, problem.b)
 

@@ -14,6 +14,7 @@
 #include "kernels/dense_operator.hpp"
 #include "kernels/sparse/sparse_matrix.hpp"
 #include "solvers/abft/guarded_solve.hpp"
+#include "solvers/eigen/automatic/direct_limits.hpp"
 #include "solvers/eigen/block_lanczos.hpp"
 #include "solvers/eigen/chebyshev/chebyshev_filter.hpp"
 #include "solvers/eigen/chebyshev/filter_step.hpp"
@@ -26,7 +27,6 @@
 #include "solvers/eigen/pencil/unit_residuals.hpp"
 #include "solvers/eigen/search/audited_solve.hpp"
 #include "solvers/eigen/search/both_ends.hpp"
-#include "solvers/eigen/search/direct_limits.hpp"
 #include "solvers/eigen/search/infinite_values.hpp"
 #include "solvers/eigen/search/scaled_problem.hpp"
 #include "solvers/eigen/shift_invert.hpp"
@@ -190,7 +190,7 @@ std::string few_rows(std::int64_t rows) {
 /// Method::dense if the sizes alone decide for it, else Method::automatic.
 MethodChoice choose_dense(const DirectLimits& limits, const EigenOptions& options) {
     const std::string rows = std::to_string(limits.rows) + " rows";
-    if (limits.rows <= limits.surely_dense) {
+    if (limits.rows <= limits.dense) {
         return {Method::dense, limits.is_dense    ? rows + " of a dense matrix are few"
                                : limits.is_stored ? rows + " are few"
                                                   : rows + ", gathered by as many products"};
@@ -632,9 +632,6 @@ MethodChoice choose_method(Context& ctx, const EigenProblem<T>& problem,
         direct = choose_interior(ctx, problem, options, limits);
     } else if (direct.method == Method::automatic) {
         direct = choose_end(ctx, problem, options, limits);
-    }
-    if (direct.method == Method::automatic && limits.rows <= limits.dense) {
-        direct = {Method::dense, few_rows(limits.rows)};
     }
     if (direct.method != Method::automatic) {
         return direct;

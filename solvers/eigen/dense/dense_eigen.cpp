@@ -95,6 +95,16 @@ class DenseSearch : public VerifiedSearch<T> {
     }
 
   private:
+    /// The units of residuals and shifts.
+    struct Units {
+        std::optional<UnitResiduals<T>> residuals;
+        /// ||A|| / ||B|| in the units for the wanted eigenvalues.
+        double size = std::numeric_limits<double>::infinity();
+        /// True if the spectrum has the matrices, in units for eigenvalues of this size.
+        bool has_matrices = false;
+        double size_of_matrices = 0;
+    };
+
     bool is_root() const { return this->ctx().comm().rank() == 0; }
 
     void begin() override {
@@ -185,7 +195,8 @@ class DenseSearch : public VerifiedSearch<T> {
         int shifts = 0;
         take_values(on_root);
         if (this->problem().b != nullptr) {
-            units_.emplace(this->ctx(), this->problem(), Method::dense, this->options().seed);
+            units_.residuals.emplace(this->ctx(), this->problem(), Method::dense,
+                                     this->options().seed);
         }
         if (facts.kind == PencilKind::degenerate) {
             // Where a shift is an eigenvalue, the next one is this part of ||A|| / ||B|| above it.
@@ -227,7 +238,7 @@ class DenseSearch : public VerifiedSearch<T> {
         return size;
     }
 
-    bool has_units() const { return units_ && units_->is_needed(); }
+    bool has_units() const { return units_.residuals && units_.residuals->is_needed(); }
 
     /// Gives the spectrum the matrices in the units of units_.
     void set_matrices(Spectrum* spectrum) {
@@ -235,7 +246,7 @@ class DenseSearch : public VerifiedSearch<T> {
         WideMatrix<T> b = gather(*this->problem().b);
         std::vector<double> all(static_cast<std::size_t>(n_), 0.0);
         if (has_units()) {
-            const std::vector<int>& here = units_->exponents();
+            const std::vector<int>& here = units_.residuals->exponents();
             std::copy(here.begin(), here.end(),
                       all.begin() + this->problem().a.row_map().first_row());
             this->ctx().comm().sum(std::span<double>(all));
@@ -257,13 +268,13 @@ class DenseSearch : public VerifiedSearch<T> {
 
     void add_shift(Spectrum* spectrum, double sigma) {
         if (has_units()) {
-            units_->choose_for(std::abs(sigma));
+            units_.residuals->choose_for(std::abs(sigma));
         }
-        if (const double size = has_units() ? units_->size() : 0;
-            !has_matrices_ || size != size_of_matrices_) {
+        if (const double size = has_units() ? units_.residuals->size() : 0;
+            !units_.has_matrices || size != units_.size_of_matrices) {
             set_matrices(spectrum);
-            has_matrices_ = true;
-            size_of_matrices_ = size;
+            units_.has_matrices = true;
+            units_.size_of_matrices = size;
         }
         this->ctx().comm().agree([&] {
             if (is_root()) {
@@ -301,8 +312,8 @@ class DenseSearch : public VerifiedSearch<T> {
     /// these, too, must have small residuals. Otherwise a wanted eigenvalue may be missing.
     void choose(Spectrum* spectrum) {
         if (has_units()) {
-            units_->choose_for(size_of_wanted());
-            size_in_units_ = units_->norm_a() / units_->norm_b();
+            units_.residuals->choose_for(size_of_wanted());
+            units_.size = units_.residuals->norm_a() / units_.residuals->norm_b();
         }
         choice_ = select_pairs(values_, this->options(), which_, size_of_values(),
                                attainable_tolerance<real_t<T>>(0));
@@ -447,7 +458,7 @@ class DenseSearch : public VerifiedSearch<T> {
         if (chosen) {
             this->ctx().comm().broadcast(&dependent_, sizeof(dependent_), 0);
             require_length_in_b(spectrum, x);
-            if (has_matrices_) {
+            if (units_.has_matrices) {
                 take_quotients(spectrum, x);
             }
         }
@@ -589,7 +600,7 @@ class DenseSearch : public VerifiedSearch<T> {
             for (const RitzPair& pair : found.pairs) {
                 values.push_back(pair.value);
             }
-            const auto in_units = units_->residuals(x, values);
+            const auto in_units = units_.residuals->residuals(x, values);
             for (std::size_t j = 0; j < values.size(); ++j) {
                 found.relative[j] = std::max(found.relative[j], in_units[j].relative);
             }
@@ -643,7 +654,8 @@ class DenseSearch : public VerifiedSearch<T> {
 
     std::int64_t iterations() const override { return steps_; }
     void describe(EigenResult<T>& result) const override {
-        result.operator_applications = applications_ + (units_ ? units_->applications() : 0);
+        result.operator_applications =
+            applications_ + (units_.residuals ? units_.residuals->applications() : 0);
         result.basis = n_;
         if (this->options().window) {
             result.expected_count = static_cast<double>(result.eigenvalues.size());
@@ -652,7 +664,7 @@ class DenseSearch : public VerifiedSearch<T> {
     /// ||A|| / ||B||, to which rounding errors of the eigenvalues are relative; in the units for
     /// the wanted eigenvalues if it is smaller there.
     double size_of_values() const {
-        return norm_b_ > 0 ? std::min(norm_ / norm_b_, size_in_units_) : norm_;
+        return norm_b_ > 0 ? std::min(norm_ / norm_b_, units_.size) : norm_;
     }
     double norm() const override { return norm_; }
     double scale(double value) const override { return norm_ + std::abs(value) * norm_b_; }
@@ -666,11 +678,7 @@ class DenseSearch : public VerifiedSearch<T> {
     BlockVector<T> normals_;
     /// On rank 0.
     std::vector<double> diagonal_of_b_;
-    std::optional<UnitResiduals<T>> units_;
-    double size_in_units_ = std::numeric_limits<double>::infinity();
-    /// True if the spectrum has the matrices, in units for eigenvalues of this size.
-    bool has_matrices_ = false;
-    double size_of_matrices_ = 0;
+    Units units_;
     FoundValues found_;
     /// The eigenvalues, ascending, bounds of their errors, and those that are wanted.
     std::vector<double> values_;

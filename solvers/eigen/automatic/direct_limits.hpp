@@ -22,9 +22,8 @@ struct DirectLimits {
     bool is_stored = false;
     bool is_dense = false;
     bool has_mass = false;
-    /// Most rows of a dense solve: without a forecast of a factorisation, in general, for interior
-    /// eigenvalues, and for large k; 0 if not possible.
-    std::int64_t surely_dense = 0;
+    /// Most rows of a dense solve: in general, for interior eigenvalues, and for large k; 0 if not
+    /// possible.
     std::int64_t dense = 0;
     std::int64_t interior = 0;
     std::int64_t many = 0;

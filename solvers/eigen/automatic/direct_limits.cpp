@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "solvers/eigen/search/direct_limits.hpp"
+#include "solvers/eigen/automatic/direct_limits.hpp"
 
 #include <algorithm>
 #include <array>
@@ -21,11 +21,6 @@ namespace {
 /// One core takes 0.3 s for 1024 rows and 5 s for 3000; a method that iterates takes 0.01 to 10 s,
 /// with a dense matrix up to 100 s.
 constexpr std::int64_t dense_rows = 1024;
-/// With a B, larger problems are weighed against a factorisation first, because an ill-conditioned
-/// B makes a dense solve take shifts. Only matrices with fewer than 1 / sparse_part of all entries
-/// have a cheaper factorisation.
-constexpr std::int64_t dense_rows_with_mass = 512;
-constexpr double sparse_part = 16;
 constexpr std::int64_t dense_rows_interior = 3000;
 constexpr std::int64_t dense_rows_many = 4096;
 constexpr std::int64_t dense_rows_by_products = 512;
@@ -107,12 +102,6 @@ DirectLimits direct_limits(Context& ctx, const EigenProblem<T>& problem,
                         : limits.is_dense && iterates_unaided ? dense_rows_interior
                                                               : dense_rows) /
                        half;
-        const auto n = static_cast<double>(limits.rows);
-        const bool weighs =
-            limits.has_mass && limits.can_factorise &&
-            sparse_part * (stored_entries<T>(&problem.a) + stored_entries<T>(problem.b)) <= n * n;
-        limits.surely_dense =
-            weighs ? std::min(limits.dense, dense_rows_with_mass / half) : limits.dense;
         limits.interior = limits.is_stored ? more * dense_rows_interior / half : 0;
         limits.many = limits.is_stored ? more * dense_rows_many : 0;
     }
