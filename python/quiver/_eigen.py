@@ -595,8 +595,9 @@ def _deliver(problem: _Problem, outcome: Any, chosen: np.ndarray | None, shift: 
                      outcome.message)
     if not complete:
         message = outcome.message or "the solver has not converged"
-        if (chosen is not None and not _is_dense(problem) and problem.inverse is None
-                and problem.preconditioner is None):
+        is_factorised = problem.n <= _MOST_FACTORISED_ROWS and problem.a.is_sparse
+        if (chosen is not None and not _is_dense(problem) and not is_factorised
+                and problem.inverse is None and problem.preconditioner is None):
             message += (f"; A - sigma M was not factorised (with more than {_MOST_FACTORISED_ROWS:,} "
                         "rows or without stored entries): give its inverse as OPinv, or a "
                         "preconditioner=")

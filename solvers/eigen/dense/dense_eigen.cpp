@@ -610,9 +610,11 @@ class DenseSearch : public VerifiedSearch<T> {
 
     void refine_pairs() override {}
     std::string doubt() const override {
-        return this->problem().b == nullptr
-                   ? VerifiedSearch<T>::doubt()
-                   : "A is not Hermitian, or B is nearly singular: then use shift-invert";
+        if (this->problem().b == nullptr) {
+            return VerifiedSearch<T>::doubt();
+        }
+        const std::string cause = "A is not Hermitian, or B is nearly singular";
+        return constraints_.width() > 0 ? cause : cause + ": then use shift-invert";
     }
 
     bool search_again() override { return false; }
