@@ -689,39 +689,6 @@ std::string error_of(F&& f) {
     return "no InfiniteEigenvalueError";
 }
 
-/// With B a dense solve may need shifts. A sparse pencil of 1600 rows is therefore factorised; one
-/// of few rows is not.
-TEST(Automatic, ASparsePencilIsWeighedAgainstAFactorisation) {
-    Context ctx = test::make_context();
-    const auto chosen = [&](int n, const EigenOptions& options) {
-        test::DenseRows<double> rows(static_cast<std::size_t>(n),
-                                     std::vector<double>(static_cast<std::size_t>(n)));
-        std::vector<double> masses;
-        for (std::size_t i = 0; i < rows.size(); ++i) {
-            rows[i][i] = 2;
-            if (i > 0) {
-                rows[i][i - 1] = rows[i - 1][i] = -1;
-            }
-            masses.push_back(i % 3 == 0 ? 1e-14 : 1);
-        }
-        SparseMatrix<double> a = test::stored(ctx, rows);
-        SparseMatrix<double> b = test::diagonal<double>(ctx, masses);
-        return choose_method(ctx, EigenProblem<double>{a, &b}, options).method;
-    };
-    EigenOptions window = automatic(Which::smallest, 1);
-    window.window = Window{0.5, 0.6};
-    EigenOptions target = automatic(Which::target, 3);
-    target.target = 0.5;
-    for (const EigenOptions& options : {automatic(Which::smallest, 4), target, window}) {
-        // On a GPU an iteration is tried before the factorisation of an end.
-        const bool is_end = !options.window && options.which != Which::target;
-        if (ctx.place() == Place::host || !is_end) {
-            EXPECT_EQ(chosen(1600, options), Method::shift_invert);
-        }
-        EXPECT_EQ(chosen(500, options), Method::dense);
-    }
-}
-
 /// A and B are rotated alike, so that the eigenvalues are quotients of the values. Where the
 /// Cholesky factorisation of B fails, or costs digits, shift-invert answers.
 TEST(Automatic, AMassThatIsSingularToRounding) {

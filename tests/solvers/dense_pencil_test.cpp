@@ -18,6 +18,7 @@
 #include "tests/solvers/dense_rows.hpp"
 #include "tests/support/dense_oracle.hpp"
 #include "tests/support/problems.hpp"
+#include "tests/support/test_context.hpp"
 
 namespace quiver {
 namespace {
@@ -574,6 +575,45 @@ TYPED_TEST(DensePencilTest, GradedRowsOfAPencil) {
         for (std::size_t j = 0; j < exact.size(); ++j) {
             EXPECT_NEAR(result.eigenvalues[j], exact[j], 1e-12 * exact[j]);
         }
+    }
+}
+
+/// With B a dense solve may need shifts. A sparse pencil of 1600 rows is therefore factorised; one
+/// of few rows is not.
+TEST(DensePencilRule, ASparsePencilIsWeighedAgainstAFactorisation) {
+    Context ctx = test::make_context();
+    const auto options_for = [](Which which, int k) {
+        EigenOptions options;
+        options.which = which;
+        options.k = k;
+        return options;
+    };
+    const auto chosen = [&](int n, const EigenOptions& options) {
+        test::DenseRows<double> rows(static_cast<std::size_t>(n),
+                                     std::vector<double>(static_cast<std::size_t>(n)));
+        std::vector<double> masses;
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+            rows[i][i] = 2;
+            if (i > 0) {
+                rows[i][i - 1] = rows[i - 1][i] = -1;
+            }
+            masses.push_back(i % 3 == 0 ? 1e-14 : 1);
+        }
+        SparseMatrix<double> a = test::stored(ctx, rows);
+        SparseMatrix<double> b = test::diagonal<double>(ctx, masses);
+        return choose_method(ctx, EigenProblem<double>{a, &b}, options).method;
+    };
+    EigenOptions window = options_for(Which::smallest, 1);
+    window.window = Window{0.5, 0.6};
+    EigenOptions target = options_for(Which::target, 3);
+    target.target = 0.5;
+    for (const EigenOptions& options : {options_for(Which::smallest, 4), target, window}) {
+        // On a GPU an iteration is tried before the factorisation of an end.
+        const bool is_end = !options.window && options.which != Which::target;
+        if (ctx.place() == Place::host || !is_end) {
+            EXPECT_EQ(chosen(1600, options), Method::shift_invert);
+        }
+        EXPECT_EQ(chosen(500, options), Method::dense);
     }
 }
 
