@@ -26,8 +26,8 @@ constexpr std::int64_t dense_rows_many = 4096;
 constexpr std::int64_t dense_rows_by_products = 512;
 /// Multiply-adds of a sparse factorisation that take as long as a dense solve, divided by n^3.
 constexpr double dense_products = 0.2;
-/// Assumed ratio of the work of a dense solve with B to that without. Measured: 1.6 if B is
-/// well-conditioned, about 15 with a shift; the condition of B is not known here.
+/// Assumed ratio of the work of a dense solve with B to that without. Measured for 1000 rows: 1.6
+/// if B is well-conditioned, 9 with a shift; the condition of B is not known here.
 constexpr double mass_work = 4;
 /// How many times as fast cuSOLVER is for 4,000 and more rows
 /// (docs/results/2026-11-27_direct_gpu.md: 0.5 s for 4,096 rows on an H100).
