@@ -40,6 +40,9 @@ struct EigenResult {
     /// True if the eigenvalue after the k-th equals the k-th to within the tolerance: the wanted
     /// set ends inside a cluster, and the choice of the returned copies is arbitrary.
     bool cluster_cut = false;
+    /// With cluster_cut: an eigenvalue of that cluster that was not returned may lie inside the
+    /// wanted set by this much: an estimate from residuals, mostly of the size of rounding errors.
+    double cut_depth = 0;
     std::int64_t iterations = 0;
     /// Products with the operator, counted by column, without those for `errors`; of shift_invert()
     /// also solves with the factors.

@@ -24,7 +24,7 @@
 #include "solvers/eigen/lanczos/short_lanczos.hpp"
 #include "solvers/eigen/lobpcg.hpp"
 #include "solvers/eigen/pencil/reduced_pencil.hpp"
-#include "solvers/eigen/pencil/unit_residuals.hpp"
+#include "solvers/eigen/pencil/solve_with_errors.hpp"
 #include "solvers/eigen/search/audited_solve.hpp"
 #include "solvers/eigen/search/both_ends.hpp"
 #include "solvers/eigen/search/infinite_values.hpp"
@@ -458,6 +458,15 @@ EigenResult<T> solve_once(Context& ctx, const EigenProblem<T>& problem, const Ei
     }
 }
 
+/// solve_once() with bounds of the errors and residuals judged in other units.
+template <class T>
+EigenResult<T> accurate_solve(Context& ctx, const EigenProblem<T>& problem,
+                              const EigenOptions& options, Method method) {
+    return solve_with_errors<T>(ctx, problem, options, [method](auto&... arguments) {
+        return solve_once<T>(arguments..., method);
+    });
+}
+
 /// A solve by Method::automatic: a method that has not converged hands over to another method.
 template <class T>
 class AutomaticSolve {
@@ -482,8 +491,8 @@ class AutomaticSolve {
                    can_factorise(ctx_, problem_)) {
             hand_over(Method::shift_invert, options_.max_iterations,
                       "a factorisation of A - sigma B needs no inverse of an ill-conditioned B");
-        } else if (!is_done() && limited) {
-            replace_iteration();
+        } else if (limited && !is_useful()) {
+            replace_iteration(!is_done() && result_.iterations >= first.hand_over_after);
         }
         result_.method_reason = std::move(reason_);
         return std::move(result_);
@@ -492,10 +501,27 @@ class AutomaticSolve {
   private:
     bool is_done() const { return result_.converged || result_.interrupted; }
 
+    /// False also if no digit of any eigenvalue is certain, because the tolerance times ||A||
+    /// exceeds them all. This does not count where all of them may be 0.
+    bool is_useful() const {
+        constexpr double units_of_rounding = 256;
+        const double rounding =
+            units_of_rounding * static_cast<double>(epsilon_v<T>) * result_.norm_estimate;
+        bool has_digit = false;
+        bool may_vanish = true;
+        for (std::size_t j = 0; j < result_.errors.size(); ++j) {
+            const double size = std::abs(result_.eigenvalues[j]);
+            has_digit = has_digit || result_.errors[j] <= size / 2;
+            may_vanish = may_vanish && size <= rounding;
+        }
+        return is_done() && (has_digit || may_vanish || result_.interrupted);
+    }
+
     /// Solves by `method`, beginning with the vectors found so far. The work of all attempts is
-    /// added. An attempt that does not converge and finds fewer pairs leaves the previous pairs as
-    /// the result. If the method takes no B that is singular to rounding but shift_invert() can,
-    /// the attempt leaves the previous result and the method's message in refusal_.
+    /// added. An attempt that does not converge and finds fewer pairs, or follows one that has
+    /// converged, leaves the previous pairs as the result. If the method takes no B that is
+    /// singular to rounding but shift_invert() can, the attempt leaves the previous result and the
+    /// method's message in refusal_.
     void attempt(Method method, std::int64_t most) {
         EigenOptions options = options_;
         options.max_iterations = most;
@@ -506,7 +532,7 @@ class AutomaticSolve {
         }
         EigenResult<T> now;
         try {
-            now = solve_once(ctx_, problem, options, method);
+            now = accurate_solve(ctx_, problem, options, method);
         } catch (const IndefiniteError& error) {
             const bool infinite = dynamic_cast<const InfiniteEigenvalueError*>(&error) != nullptr;
             if (error.operand() != IndefiniteError::Operand::mass || !error.collective() ||
@@ -518,10 +544,13 @@ class AutomaticSolve {
             return;
         }
         EigenResult<T> before = std::exchange(result_, std::move(now));
+        const bool is_worse =
+            !result_.converged &&
+            (before.converged || result_.eigenvalues.size() < before.eigenvalues.size());
         result_.iterations += before.iterations;
         result_.operator_applications += before.operator_applications;
         result_.seconds += before.seconds;
-        if (!result_.converged && result_.eigenvalues.size() < before.eigenvalues.size()) {
+        if (is_worse) {
             before.message += "; " + std::string(to_string(method)) + ": " + result_.message;
             before.interrupted = result_.interrupted;
             before.iterations = result_.iterations;
@@ -540,8 +569,11 @@ class AutomaticSolve {
     }
 
     void hand_over(Method method, std::int64_t most, const std::string& why) {
-        reason_ = std::string(to_string(result_.method)) + " had not converged after " +
-                  std::to_string(result_.iterations) + " iterations; " + why;
+        const std::string name = to_string(result_.method);
+        reason_ = (is_done() ? "no digit of the eigenvalues of " + name + " is certain; "
+                             : name + " had not converged after " +
+                                   std::to_string(result_.iterations) + " iterations; ") +
+                  why;
         ctx_.emit(FallbackEvent{"auto: " + reason_ + "; " + to_string(method) + " goes on"});
         attempt(method, most);
     }
@@ -552,7 +584,9 @@ class AutomaticSolve {
                product_work(problem_, on_gpu);
     }
 
-    void replace_iteration() {
+    /// `may_go_on`: the iteration has used its steps. Otherwise it gave up, or its pairs are too
+    /// inaccurate.
+    void replace_iteration(bool may_go_on) {
         const DirectLimits limits = direct_limits(ctx_, problem_, options_);
         const double dense = limits.dense_work(limits.interior);
         FactorForecast forecast;
@@ -565,8 +599,12 @@ class AutomaticSolve {
             }
         }
         const double direct = std::min(dense, factorised);
+        if (is_done() && direct > cheap_products) {
+            return;
+        }
         const Method iteration = result_.method;
-        if (const double spent = work_so_far(limits.needs_cudss); direct > patient_work * spent) {
+        if (const double spent = work_so_far(limits.needs_cudss);
+            may_go_on && direct > patient_work * spent) {
             const auto done = static_cast<double>(result_.iterations);
             const auto most = static_cast<double>(options_.max_iterations);
             // 0: no limit of their number.
@@ -583,10 +621,10 @@ class AutomaticSolve {
                                                       : forecast.words_of_too_much());
             }
         }
-        if (factorised <= dense && std::isfinite(factorised) && !is_done()) {
+        if (factorised <= dense && std::isfinite(factorised) && !is_useful()) {
             hand_over(Method::shift_invert, options_.max_iterations, forecast.words());
         }
-        if (std::isfinite(dense) && !is_done()) {
+        if (std::isfinite(dense) && !is_useful()) {
             hand_over(Method::dense, options_.max_iterations, few_rows(limits.rows));
         }
     }
@@ -663,13 +701,9 @@ EigenResult<T> eigensolve(Context& ctx, const EigenProblem<T>& problem,
     if (options.method == Method::automatic || options.method == Method::shift_invert) {
         refuse_infinite_ends(ctx, problem, options);
     }
-    EigenResult<T> result = options.method == Method::automatic
-                                ? AutomaticSolve<T>(ctx, problem, options).run()
-                                : solve_once(ctx, problem, options, options.method);
-    if (problem.b == nullptr || !result.interrupted) {
-        result.errors = eigenvalue_errors(ctx, problem, options, result);
-    }
-    return result;
+    return options.method == Method::automatic
+               ? AutomaticSolve<T>(ctx, problem, options).run()
+               : accurate_solve(ctx, problem, options, options.method);
 }
 
 #define QUIVER_INSTANTIATE(T)                                                                   \

@@ -30,6 +30,9 @@ namespace quiver {
 /// ||A x - lambda B x|| / ||x||_2 at most tol (||A|| + |lambda| ||B||); norm_estimate is the
 /// largest ||A|| + |lambda| ||B||, and the vectors are B-orthonormal.
 ///
+/// If the rows of B differ by more than a factor of 256 and there is no protection, the pencil is
+/// solved in other units of the unknowns (solve_balanced()).
+///
 /// Verification searches the complement with this method, from at least 2 (for a target 8) fresh
 /// random columns, and judges by the rule of all solvers (judge_complement). The correction
 /// equation of the first column has the shift of its Ritz pair; the other shifts are at the wanted

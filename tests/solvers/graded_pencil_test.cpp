@@ -289,6 +289,22 @@ std::vector<double> chain_eigenvalues(const std::vector<double>& diagonal,
     return values;
 }
 
+/// An iteration that works in the units of the problem finds residuals below tol ||A|| without a
+/// correct digit.
+TYPED_TEST(GradedPencilTest, JacobiDavidsonInUnitsOverManyDecades) {
+    constexpr int n = 60;
+    const auto pencil = this->random_pencil(n, true);
+    const auto in_units = this->in_units(pencil, this->mixed_units(n));
+    const auto& spectrum = pencil.spectrum;
+    const double target = 0.7 * spectrum[n / 2] + 0.3 * spectrum[n / 2 + 1];
+    for (const EigenOptions& options :
+         {this->wanted(Method::jacobi_davidson, Which::smallest, 4),
+          this->wanted(Method::jacobi_davidson, Which::largest, 4),
+          this->wanted(Method::jacobi_davidson, Which::target, 3, target)}) {
+        this->expect(in_units, options);
+    }
+}
+
 /// A chain of springs with five stiff supports, masses over 12 decades and units over 8: the
 /// largest eigenvalues are 10^20 times the smallest, so that solves without a shift lose these.
 TYPED_TEST(GradedPencilTest, StiffSupportsAndMassesOverManyDecades) {

@@ -112,6 +112,9 @@ class ChebyshevSubspace : public VerifiedSearch<T> {
         visit("stagnant", stagnant_);
         visit("polishes", polishes_);
         visit("tied", tied_);
+        double depth = this->cut_depth();
+        visit.optional("cut_depth", depth);
+        this->set_cut_depth(depth);
     }
     void save(SolverState<T>& state) override { block_.save(state); }
     void restore(const SavedState<T>& state) override {
@@ -342,6 +345,7 @@ class ChebyshevSubspace : public VerifiedSearch<T> {
             return;
         } else if (settled) {
             tied_ = std::abs(gap) <= resolution;
+            this->note_next(last, block_.key(0), rho);
             cut = last - 2 * std::sqrt(2.0 * columns()) * std::max(this->threshold(), rho);
         } else {
             sweep(1, std::max(this->lockable(), std::abs(gap) / 10), "verify");
@@ -388,6 +392,7 @@ class ChebyshevSubspace : public VerifiedSearch<T> {
             return std::nullopt;
         }
         tied_ = result.cluster_cut;
+        this->set_cut_depth(result.cut_depth);
         describe(result);
         result.method = Method::chebyshev;
         result.iterations = iterations_;
@@ -465,6 +470,7 @@ class ChebyshevSubspace : public VerifiedSearch<T> {
     double norm() const override { return block_.norm(); }
     void describe(EigenResult<T>& result) const override {
         result.cluster_cut = tied_;
+        result.cut_depth = tied_ ? this->cut_depth() : 0;
         result.operator_applications = applications_before_ + block_.applications();
         result.block = filter_.width();
         result.basis = width_;

@@ -13,6 +13,7 @@
 #include "blockvec/scalar_list.hpp"
 #include "solvers/eigen/jacobi_davidson/jada_basis.hpp"
 #include "solvers/eigen/jacobi_davidson/jada_correction.hpp"
+#include "solvers/eigen/pencil/balanced_pencil.hpp"
 #include "solvers/eigen/search/verified_search.hpp"
 #include "solvers/orth/indefinite_error.hpp"
 
@@ -336,6 +337,7 @@ class JacobiDavidson : public VerifiedSearch<T> {
             const ComplementVerdict verdict = judge_complement(
                 last, basis_.key(theta), rho, this->threshold(theta), settled, this->dimensions());
             if (verdict != ComplementVerdict::inside) {
+                this->note_next(last, basis_.key(theta), rho);
                 return verdict;
             }
             this->absorb();
@@ -392,7 +394,13 @@ class JacobiDavidson : public VerifiedSearch<T> {
 template <class T>
 EigenResult<T> jacobi_davidson(Context& ctx, const EigenProblem<T>& problem,
                                const EigenOptions& options) {
-    return verified_search<JacobiDavidson>(ctx, problem, options);
+    const auto solve = [](Context& on, const EigenProblem<T>& given, const EigenOptions& chosen) {
+        return verified_search<JacobiDavidson>(on, given, chosen);
+    };
+    // Checksums belong to the matrix in the units of the problem.
+    return problem.b == nullptr || problem.protection != nullptr
+               ? solve(ctx, problem, options)
+               : solve_balanced<T>(ctx, problem, options, Method::jacobi_davidson, solve);
 }
 
 #define QUIVER_INSTANTIATE(T) \

@@ -199,6 +199,7 @@ class BlockLanczos : public VerifiedSearch<T> {
         const double theta = basis_.ritz_value(0);
         verdict_ = judge_complement(last, basis_.key(theta), rho, this->threshold(),
                                     this->settled(theta), this->dimensions());
+        this->note_next(last, basis_.key(theta), rho);
         if (verdict_ == ComplementVerdict::inside) {
             int inside = 0;
             const int converged = converged_prefix();

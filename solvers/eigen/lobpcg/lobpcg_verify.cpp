@@ -137,6 +137,7 @@ ComplementVerdict Lobpcg<T>::judge_columns() {
         }
         return absorb_columns(complement.x().columns(0, inside));
     }
+    this->note_next(last, theta, rho);
     const double gap = std::max(theta - last, 0.0) + 2 * threshold;
     if (complement_->coupling > 0 && complement_->coupling > gap * complement_->nearest / 4) {
         make_complement(false);

@@ -53,8 +53,7 @@ class BalancedSolve {
             return solve_(ctx_, problem_, options_);
         }
         constexpr int most_solves = 4;
-        size_ = saved != nullptr ? saved->number(size_in_state)
-                                 : units_.likely_value(options_.which, options_.k);
+        size_ = saved != nullptr ? saved->number(size_in_state) : likely_size();
         units_.balance(size_);
         ctx_.emit(FallbackEvent{std::string(to_string(method_)) + words_of_other_units});
         estimate_norms();
@@ -122,15 +121,26 @@ class BalancedSolve {
         return result;
     }
 
+    /// The size of the wanted eigenvalues before a solve.
+    double likely_size() {
+        if (options_.which != Which::target) {
+            return units_.likely_value(options_.which, options_.k);
+        }
+        return options_.target != 0 ? std::abs(options_.target)
+                                    : units_.likely_value(Which::smallest_magnitude, options_.k);
+    }
+
     /// True if the eigenvalues found need units that differ from those in use; chooses them.
     bool choose_other_units(const EigenResult<T>& result) {
         if (result.eigenvalues.size() < static_cast<std::size_t>(options_.k)) {
             return false;
         }
         constexpr double close = 256;
-        const double found =
-            std::abs(options_.which == Which::smallest ? result.eigenvalues.back()
-                                                       : result.eigenvalues.front());
+        const double first = std::abs(result.eigenvalues.front());
+        const double last = std::abs(result.eigenvalues.back());
+        const double found = options_.which == Which::smallest  ? last
+                             : options_.which == Which::largest ? first
+                                                                : std::max(first, last);
         if (found <= close * size_ && size_ <= close * found) {
             return false;
         }

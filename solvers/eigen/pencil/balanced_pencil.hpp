@@ -17,14 +17,14 @@ template <class T>
 using PencilSolve =
     std::function<EigenResult<T>(Context&, const EigenProblem<T>&, const EigenOptions&)>;
 
-/// Solves A x = lambda B x by `solve`, called `method` in messages, for an end of the spectrum. If
-/// the rows of B differ by more than a factor of 256, `solve` gets the pencil
+/// Solves A x = lambda B x by `solve`, called `method` in messages, for an end of the spectrum or a
+/// target. If the rows of B differ by more than a factor of 256, `solve` gets the pencil
 ///
 ///     D A D y = lambda D B D y,  x = D y
 ///
 /// with powers of two in the diagonal D (UnitBalance): the eigenvalues are the same, and so are the
-/// B-norms of x and y. Otherwise `solve` gets the problem itself. A preconditioner T becomes
-/// D^-1 T D^-1; start vectors and constraints X become D^-1 X.
+/// B-norms of x and y. Otherwise `solve` gets the problem itself. BalancedProblem tells what
+/// becomes of the other parts of the problem; a protection is not supported.
 ///
 /// D depends on the size of the wanted eigenvalues. If the eigenvalues found are of another size,
 /// another solve with another D starts from the pairs found. The pairs meet the tolerance both for

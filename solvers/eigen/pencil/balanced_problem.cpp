@@ -55,6 +55,9 @@ BalancedProblem<T>::BalancedProblem(Context& ctx, const EigenProblem<T>& problem
         problem_.preconditioner =
             &preconditioner_.emplace(in_units(*problem.preconditioner, inverse_d_));
     }
+    if (problem.inverse != nullptr) {
+        problem_.inverse = &approximate_inverse_.emplace(in_units(*problem.inverse, inverse_d_));
+    }
     problem_.start = converted(ctx, start, start_);
     problem_.constraints = converted(ctx, problem.constraints, constraints_);
 }

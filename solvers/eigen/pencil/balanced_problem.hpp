@@ -14,8 +14,9 @@
 namespace quiver {
 
 /// D A D y = lambda D B D y with D = diag(2^exponents) in place of A x = lambda B x, x = D y, with
-/// all parts of the problem: a preconditioner T becomes D^-1 T D^-1, start vectors and constraints
-/// X become D^-1 X. The operators of the problem must outlive this object.
+/// all parts of the problem but its protection: a preconditioner or inverse T becomes D^-1 T D^-1,
+/// start vectors and constraints X become D^-1 X. The operators of the problem must outlive this
+/// object.
 template <class T>
 class BalancedProblem {
   public:
@@ -42,6 +43,7 @@ class BalancedProblem {
     CongruentOperator<T> a_;
     CongruentOperator<T> b_;
     std::optional<CongruentOperator<T>> preconditioner_;
+    std::optional<CongruentOperator<T>> approximate_inverse_;
     BlockVector<T> start_;
     BlockVector<T> constraints_;
     EigenProblem<T> problem_;

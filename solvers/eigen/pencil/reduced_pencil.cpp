@@ -179,6 +179,7 @@ class ReducedPencil {
         for (double& value : result.eigenvalues) {
             value = std::ldexp(value, -exponent);
         }
+        result.cut_depth = std::ldexp(result.cut_depth, -exponent);
         result.vectors = columns(y.cols);
         if (y.cols > 0) {
             factor_->solve_adjoint(ctx_, y, result.vectors.view());

@@ -130,9 +130,11 @@ void UnitBalance<T>::equilibrate(const std::function<std::vector<double>()>& siz
         if (!(range.largest > alike * range.least)) {
             return;
         }
+        // The middle, so that the exponents stay as small as possible.
+        const double middle = std::sqrt(range.least) * std::sqrt(range.largest);
         for (std::size_t i = 0; i < size.size(); ++i) {
             if (size[i] > 0) {
-                const double wanted = std::log2(range.largest / size[i]) / 2;
+                const double wanted = std::log2(middle / size[i]) / 2;
                 exponents_[i] =
                     std::clamp(exponents_[i] + static_cast<int>(std::lround(wanted)), -most, most);
             }
@@ -182,6 +184,11 @@ void UnitBalance<T>::balance(double theta) {
         }
         return sizes;
     });
+    const double norm = largest_row(*problem_.b);
+    const int exponent = norm > 0 ? std::ilogb(norm) / 2 : 0;
+    for (int& e : exponents_) {
+        e -= exponent;
+    }
 }
 
 template <class T>

@@ -17,7 +17,7 @@ inline constexpr const char* words_of_other_units =
     ": the rows of B differ by many powers of two; other units of the unknowns make them alike";
 
 /// The exponents e of a diagonal D = 2^e with which the rows of D A D and theta D B D have similar
-/// norms, the larger of the two near 1.
+/// norms.
 ///
 /// A change of units of the unknowns, x = S x', turns the pencil into S A S and S B S with the same
 /// eigenvalues. Random columns, residuals and thresholds that are relative to ||A|| and ||B|| then
@@ -42,8 +42,9 @@ class UnitBalance {
     /// The size of the k-th wanted eigenvalue at an end or, for smallest_magnitude, of the k-th
     /// smallest |lambda|, estimated from the norms of rows.
     double likely_value(Which which, int k);
-    /// Equilibrates A and theta B; theta: the size of the wanted eigenvalues. Cost: up to 8
-    /// products with A and B of 8 columns each.
+    /// Equilibrates A and theta B; theta: the size of the wanted eigenvalues. The largest row of
+    /// D B D is then of size 1, so that a residual tells by how much an eigenvalue may differ.
+    /// Cost: up to 8 products with A and B of 8 columns each, and one with B.
     void balance(double theta);
     /// e of this rank's rows.
     const std::vector<int>& exponents() const { return exponents_; }

@@ -25,61 +25,6 @@ constexpr int residual_columns = 64;
 constexpr double close_size = 256;
 /// Residuals of eigenvalues whose size differs by less are computed in the same units.
 constexpr double close_residuals = 0x1p+16;
-/// Rounding errors of an eigenvalue in units of eps ||A||.
-constexpr double units_of_rounding = 8;
-
-template <class T>
-std::vector<double> standard_errors(const EigenOptions& options, const EigenResult<T>& result) {
-    constexpr double infinity = std::numeric_limits<double>::infinity();
-    const std::vector<double>& values = result.eigenvalues;
-    const std::vector<double>& residuals = result.residuals;
-    const bool in_one_piece = result.multiplicity == Multiplicity::verified &&
-                              !wants_both_ends(options.which) &&
-                              options.which != Which::largest_magnitude;
-    // A lower bound of the distance between value j and the exact eigenvalue of neighbour i. If
-    // there is no neighbour: infinity at an end of the spectrum, else 0 for an unknown distance.
-    const auto distance = [&](std::size_t j, std::size_t i, Which end) {
-        const bool is_end = !options.window && options.which == end;
-        return i >= values.size() ? (is_end ? infinity : 0)
-                                  : std::abs(values[j] - values[i]) - residuals[i];
-    };
-    std::vector<double> errors;
-    for (std::size_t j = 0; j < values.size(); ++j) {
-        const double r = residuals[j];
-        const double gap = in_one_piece ? std::min(distance(j, j - 1, Which::smallest),
-                                                   distance(j, j + 1, Which::largest))
-                                        : 0;
-        errors.push_back((gap > 2 * r ? r * (r / (gap - r)) : r) +
-                         units_of_rounding * static_cast<double>(epsilon_v<T>) *
-                             result.norm_estimate);
-    }
-    return errors;
-}
-
-/// eigenvalue_errors() of a pencil whose norms lie within NormRange, for the vectors X.
-template <class T>
-std::vector<double> pencil_errors(Context& ctx, const EigenProblem<T>& problem, std::uint64_t seed,
-                                  const EigenResult<T>& result, BlockView<const T> x) {
-    const std::vector<double>& values = result.eigenvalues;
-    const double rounding = units_of_rounding * static_cast<double>(epsilon_v<T>);
-    std::vector<real_t<T>> lengths(values.size());
-    norms(ctx, x, std::span<real_t<T>>(lengths));
-    std::vector<double> errors;
-    for (std::size_t j = 0; j < values.size(); ++j) {
-        const auto length = static_cast<double>(lengths[j]);
-        errors.push_back((result.residuals[j] + rounding * result.norm_estimate) * length * length);
-    }
-    UnitResiduals<T> units(ctx, problem, result.method, seed);
-    if (!units.is_needed()) {
-        return errors;
-    }
-    const auto in_units = units.residuals(x, values);
-    for (std::size_t j = 0; j < values.size(); ++j) {
-        const auto& [relative, size, length] = in_units[j];
-        errors[j] = (relative + rounding) * size * length * length;
-    }
-    return errors;
-}
 
 }  // namespace
 
@@ -161,43 +106,7 @@ std::vector<typename UnitResiduals<T>::Residual> UnitResiduals<T>::in_present_un
     return all;
 }
 
-template <class T>
-std::vector<double> eigenvalue_errors(Context& ctx, const EigenProblem<T>& problem,
-                                      const EigenOptions& options, const EigenResult<T>& result) {
-    if (problem.b == nullptr) {
-        return standard_errors(options, result);
-    }
-    if (result.eigenvalues.empty()) {
-        return {};
-    }
-    const PencilExponents needed = needed_exponents(ctx, problem);
-    if (needed.a == 0 && needed.b == 0) {
-        return pencil_errors(ctx, problem, options.seed, result, result.vectors.view());
-    }
-    const ScaledProblem<T> scaled(problem, needed);
-    EigenResult<T> pairs;
-    pairs.method = result.method;
-    pairs.norm_estimate = std::ldexp(result.norm_estimate, -needed.a);
-    for (std::size_t j = 0; j < result.eigenvalues.size(); ++j) {
-        pairs.eigenvalues.push_back(std::ldexp(result.eigenvalues[j], needed.b - needed.a));
-        pairs.residuals.push_back(std::ldexp(result.residuals[j], -needed.a));
-    }
-    BlockVector<T> x;
-    ctx.comm().agree([&] { x = BlockVector<T>(ctx, problem.a.row_map(), result.vectors.width()); });
-    copy(ctx, result.vectors.view(), x.view());
-    scale(ctx, T(std::ldexp(real_t<T>(1), needed.b / 2)), x.view());
-    std::vector<double> errors =
-        pencil_errors(ctx, scaled.problem(), options.seed, pairs, std::as_const(x).view());
-    for (double& error : errors) {
-        error = std::ldexp(error, needed.a - needed.b);
-    }
-    return errors;
-}
-
-#define QUIVER_INSTANTIATE(T)                                                        \
-    template class UnitResiduals<T>;                                                 \
-    template std::vector<double> eigenvalue_errors(Context&, const EigenProblem<T>&, \
-                                                   const EigenOptions&, const EigenResult<T>&);
+#define QUIVER_INSTANTIATE(T) template class UnitResiduals<T>;
 QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
 #undef QUIVER_INSTANTIATE
 

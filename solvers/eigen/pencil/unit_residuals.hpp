@@ -11,7 +11,6 @@
 #include "blockvec/context.hpp"
 #include "solvers/eigen/eigen_options.hpp"
 #include "solvers/eigen/eigen_problem.hpp"
-#include "solvers/eigen/eigen_result.hpp"
 #include "solvers/eigen/pencil/balanced_problem.hpp"
 #include "solvers/eigen/pencil/unit_balance.hpp"
 
@@ -74,23 +73,5 @@ class UnitResiduals {
     double norm_b_ = 0;
     std::int64_t applications_ = 0;
 };
-
-/// Bounds of the errors of the eigenvalues of `result`.
-///
-/// B = I: r = residuals[j]; or r^2 / (g - r) where a verified result shows that all other
-/// eigenvalues are farther than g > 2 r; plus 8 eps ||A|| for rounding.
-///
-/// With B: (r + 8 eps s) ||x||^2 for x^H B x = 1 and r = residuals[j], where s = ||A|| + |lambda|
-/// ||B|| for the largest |lambda|. To first order in r, this is the change of lambda by a change of
-/// A and B that makes the pair exact. Where the rows of B differ much, the bound is computed in the
-/// units of UnitResiduals: in others a small r can be a large change of a row.
-///
-/// Collective; throws the errors of UnitBalance. Cost with B: a product of B with 8 columns, and
-/// the passes of needed_exponents(); in other units also the cost of UnitResiduals. Sources:
-/// Parlett, The Symmetric Eigenvalue Problem, sections 4.5, 11.7; Stewart and Sun, Matrix
-/// Perturbation Theory (1990), chapter VI.
-template <class T>
-std::vector<double> eigenvalue_errors(Context& ctx, const EigenProblem<T>& problem,
-                                      const EigenOptions& options, const EigenResult<T>& result);
 
 }  // namespace quiver

@@ -151,6 +151,7 @@ class BothEnds {
         }
         select_pairs(ctx_, map_, ends_, low, count, total);
         total.cluster_cut = cut;
+        total.cut_depth = std::max(ends_.low.cut_depth, ends_.high.cut_depth);
     }
 
     /// k pairs at `end`, orthogonal to the pairs of the other end.

@@ -106,6 +106,7 @@ EigenResult<T> ScaledProblem<T>::restored(Context& ctx, EigenResult<T> result) c
         residual = std::ldexp(residual, exponents_.a);
     }
     result.norm_estimate = std::ldexp(result.norm_estimate, exponents_.a);
+    result.cut_depth = std::ldexp(result.cut_depth, exponents_.a - exponents_.b);
     if (exponents_.b != 0 && result.vectors.width() > 0) {
         scale(ctx, T(std::ldexp(real_t<T>(1), -exponents_.b / 2)), result.vectors.view());
     }

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <numeric>
+#include <span>
 #include <utility>
 
 #include "blockvec/scalar_list.hpp"
+#include "kernels/column_ops.hpp"
 
 namespace quiver {
 
@@ -227,6 +229,20 @@ double VerifiedSearch<T>::relative_residual(const RitzPair& pair) const {
 }
 
 template <class T>
+double VerifiedSearch<T>::largest_growth(const BlockVector<T>& x) const {
+    if (problem_.b == nullptr) {
+        return 1;
+    }
+    std::vector<real_t<T>> lengths(static_cast<std::size_t>(x.width()), 1);
+    norms(ctx_, x.view(), std::span<real_t<T>>(lengths));
+    double largest = 1;
+    for (const real_t<T> length : lengths) {
+        largest = std::max(largest, static_cast<double>(length) * static_cast<double>(length));
+    }
+    return largest;
+}
+
+template <class T>
 EigenResult<T> VerifiedSearch<T>::result() {
     finish();
     EigenResult<T> result;
@@ -253,6 +269,7 @@ EigenResult<T> VerifiedSearch<T>::result() {
     result.multiplicity = verified_ ? Multiplicity::verified : Multiplicity::unverified;
     result.converged = within && verified_;
     result.cluster_cut = tied_;
+    result.cut_depth = tied_ ? cut_depth_ * largest_growth(result.vectors) : 0;
     result.iterations = iterations();
     result.interrupted = interrupted();
     result.method = description_.method;

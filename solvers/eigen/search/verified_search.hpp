@@ -176,6 +176,13 @@ class VerifiedSearch {
     bool has_given_up() const { return !message_.empty(); }
     bool is_verifying() const { return verifying_; }
     void absorb() { absorbed_ = true; }
+    /// To be called before a verdict `tied`: the keys of the last wanted and of the next eigenvalue
+    /// and the residual of the latter give EigenResult::cut_depth.
+    void note_next(double last, double next, double residual) {
+        cut_depth_ = std::max(0.0, last - next) + residual;
+    }
+    double cut_depth() const { return cut_depth_; }
+    void set_cut_depth(double depth) { cut_depth_ = depth; }
 
     /// Reports an iteration; `residual` is relative. False once a callback has asked to stop.
     bool report(int converged, double residual, const char* stage) {
@@ -198,6 +205,8 @@ class VerifiedSearch {
     std::string stopped() const;
     std::size_t wanted(const std::vector<RitzPair>& pairs) const;
     double relative_residual(const RitzPair& pair) const;
+    /// max(1, ||x||^2) of eigenvectors: with B, an eigenvalue changes by this times its residual.
+    double largest_growth(const BlockVector<T>& x) const;
     EigenResult<T> result();
 
     Context& ctx_;
@@ -215,6 +224,7 @@ class VerifiedSearch {
     bool verifying_ = false;
     bool absorbed_ = false;
     bool tied_ = false;
+    double cut_depth_ = 0;
     bool verified_ = false;
     bool stopped_ = false;
     std::string message_;

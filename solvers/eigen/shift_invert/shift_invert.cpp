@@ -86,6 +86,7 @@ struct Facts {
     double quotient = 0;
     bool has_units = false;
     double resolution = 0;
+    double cut_width = 0;
     double largest_move = 0;
     std::array<char, 512> message{};
 };
@@ -427,6 +428,7 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
         facts_.found = static_cast<std::int64_t>(slicer_->values().size());
         facts_.quotient = pencil_->norm() / pencil_->norm_b();
         facts_.resolution = slicer_->resolution();
+        facts_.cut_width = slicer_->cut_width();
         message.copy(facts_.message.data(), facts_.message.size() - 1);
     }
 
@@ -650,6 +652,8 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
         result.operator_applications = facts_.solves + applications_;
         result.block = step_width(this->options());
         result.library = to_string(library_);
+        result.cut_depth =
+            tied_ ? std::ldexp(facts_.cut_width + facts_.resolution, value_exponent()) : 0;
         if (this->options().window) {
             result.expected_count = static_cast<double>(result.eigenvalues.size());
         }

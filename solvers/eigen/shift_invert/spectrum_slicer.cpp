@@ -496,11 +496,12 @@ bool SpectrumSlicer<W>::bracket_smallest(int k) {
                                  : ""));
 }
 
-/// Called if the wanted set ends inside a cluster: finds `missing` further pairs of the cluster, no
-/// matter which of its pairs.
+/// Called if the wanted set ends inside a cluster, which lies in an interval of this width: finds
+/// `missing` further pairs of the cluster, no matter which of its pairs.
 template <class W>
-bool SpectrumSlicer<W>::take_cluster(double sigma, std::int64_t missing) {
+bool SpectrumSlicer<W>::take_cluster(double sigma, double width, std::int64_t missing) {
     cut_cluster_ = sigma;
+    cut_width_ = std::max(cut_width_, width);
     if (missing <= 0) {
         return true;
     }
@@ -514,8 +515,8 @@ bool SpectrumSlicer<W>::take_cluster(double sigma, std::int64_t missing) {
 
 template <class W>
 bool SpectrumSlicer<W>::fill_cluster(int total) {
-    return !cut_cluster_ ||
-           take_cluster(*cut_cluster_, total - static_cast<std::int64_t>(values_.size()));
+    return !cut_cluster_ || take_cluster(*cut_cluster_, cut_width_,
+                                         total - static_cast<std::int64_t>(values_.size()));
 }
 
 /// Finds the wanted pairs on both sides of the last shift, then a shift behind them.
@@ -579,7 +580,7 @@ bool SpectrumSlicer<W>::find_smallest(int k) {
         const std::int64_t inside = below_.at(high);
         if (inside > allowed(k)) {
             return complete(-infinity, low) &&
-                   take_cluster(low, k - found_between(-infinity, high));
+                   take_cluster(low, high - low, k - found_between(-infinity, high));
         }
         if (inside >= k && complete(-infinity, high)) {
             return true;
@@ -632,7 +633,8 @@ bool SpectrumSlicer<W>::find_nearest(double target, int k) {
         (inside < k ? inner : outer) = now;
         if (outer.radius - inner.radius <= 8 * narrow(target)) {
             return (inner.radius == 0 || complete(inner.low, inner.high)) &&
-                   take_cluster(target, k - found_between(outer.low, outer.high));
+                   take_cluster(target, outer.radius - inner.radius,
+                                k - found_between(outer.low, outer.high));
         }
         // The next radius lies in front of a cluster, else beyond the last radius if none was too
         // large, else near the target if none was too small, else halfway.

@@ -81,6 +81,8 @@ class SpectrumSlicer {
     double largest_residual() const { return largest_residual_; }
     /// True if the wanted set ends in a cluster that no factorisation can resolve.
     bool cluster_is_cut() const { return cut_cluster_.has_value(); }
+    /// The width of the interval that holds that cluster; 0 if none is cut.
+    double cut_width() const { return cut_width_; }
     bool is_stopped() const { return stopped_; }
     /// Why a claim was not proved.
     const std::string& message() const { return message_; }
@@ -122,7 +124,7 @@ class SpectrumSlicer {
     bool is_clear(double shift) const;
     bool fail(const std::string& message);
     bool bracket_smallest(int k);
-    bool take_cluster(double sigma, std::int64_t missing);
+    bool take_cluster(double sigma, double width, std::int64_t missing);
     bool go_on(double residual);
 
     ShiftedPencil<W>& pencil_;
@@ -152,6 +154,7 @@ class SpectrumSlicer {
     int rejections_ = 0;
     /// The shift beside the cluster in which the wanted set ends.
     std::optional<double> cut_cluster_;
+    double cut_width_ = 0;
     bool stopped_ = false;
     std::string message_;
     std::uint64_t seed_;
