@@ -27,8 +27,6 @@ struct Exception {
 };
 
 constexpr Exception long_functions[] = {
-    {"apps/bench/protected_operations.cpp", "add_block_operations", 100,
-     "a list: one entry for each operation on shared operands"},
     {"solvers/abft/protected_dense.cpp", "run", 110,
      "both directions of the product share the sums"},
     {"solvers/orth/orthonormaliser.cpp", "pass", 100, "one pass decides between methods half-way"},
