@@ -27,7 +27,6 @@ struct Exception {
 };
 
 constexpr Exception long_functions[] = {
-    {"solvers/orth/orthonormaliser.cpp", "pass", 100, "one pass decides between methods half-way"},
     {"tests/apps/bench_report_test.cpp", "BenchReport.JsonHasTheFieldsOfItsSchema", 90,
      "a list: one check for each field of the schema"},
     {"tests/apps/cli_bench_test.cpp", "BenchCommand.MisuseIsRefusedWithOneLine", 90,
