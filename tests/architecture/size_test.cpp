@@ -18,7 +18,8 @@ constexpr int most_data_members = 20;
 constexpr std::size_t most_file_lines = 800;
 
 /// A function or class that may be larger, up to `most`, and the reason. Do not add entries: split
-/// the function instead. An entry that is no longer needed fails the test.
+/// the function instead. An entry that is no longer needed fails the test. Only functions of tests
+/// may be larger.
 struct Exception {
     std::string_view path;
     std::string_view name;
@@ -109,6 +110,9 @@ TEST(Sizes, FunctionsAreShort) {
         }
     }
     EXPECT_GT(functions, 4000);
+    for (const Exception& exception : long_functions) {
+        EXPECT_TRUE(is_below(exception.path, "tests")) << exception.path;
+    }
     expect_all_needed(long_functions, most_function_lines,
                       [](const CodeShape& shape, std::string_view name) {
                           int lines = 0;
