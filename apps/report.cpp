@@ -119,13 +119,13 @@ const char* cut_words(const EigsReport& report) {
                : "the last eigenvalue has further copies";
 }
 
-}  // namespace
-
-std::string to_table(const EigsReport& report, bool verbose) {
+/// What was computed: the matrices, the method with the wanted eigenvalues and the tolerance.
+std::string task_lines(const EigsReport& report, const char* scale) {
     const auto& matrix = report.matrix;
     std::string text =
         heading(matrix, report.run.where) + distribution_lines(report.run.where.distribution);
-    if (!report.mass.empty()) {
+    const bool with_b = !report.mass.empty();
+    if (with_b) {
         text += fmt::format("mass        {}\n", report.mass);
     }
     if (report.preconditioner != "none") {
@@ -136,25 +136,27 @@ std::string to_table(const EigsReport& report, bool verbose) {
         report.window ? fmt::format("all in [{}, {}]", report.window->low, report.window->high)
                       : fmt::format("{} {}{}", report.k, report.which,
                                     report.k_lowered ? " (all, since the matrix has no more)" : "");
-    text += fmt::format("method      {}, {}, ", method_words(report), wanted);
-    const bool with_b = !report.mass.empty();
-    const char* scale = with_b ? "(||A|| + |lambda| ||B||)" : "||A||";
-    text += fmt::format("||A x - lambda {}x|| <= {:.3g} {}", with_b ? "B " : "", report.tolerance,
-                        scale);
+    text += fmt::format("method      {}, {}, ||A x - lambda {}x|| <= {:.3g} {}",
+                        method_words(report), wanted, with_b ? "B " : "", report.tolerance, scale);
     if (report.tolerance_raised) {
         text += fmt::format(" (raised from {:.3g}, which {} scalars cannot attain)",
                             report.tolerance_asked, name_of(matrix.scalar));
     }
+    text += '\n';
     if (!report.method_reason.empty()) {
-        text += fmt::format("\nreason      {}", report.method_reason);
+        text += fmt::format("reason      {}\n", report.method_reason);
     }
-    const bool single = matrix.scalar == Dtype::s || matrix.scalar == Dtype::c;
+    return text;
+}
+
+/// A row for each eigenvalue, with its residual and, if these are known, its digits and its error.
+std::string eigenvalue_rows(const EigsReport& report) {
+    const bool single = report.matrix.scalar == Dtype::s || report.matrix.scalar == Dtype::c;
     const int shown = single ? 8 : 15;
     const std::vector<int> digits = correct_digits(report);
-    const bool with_exact = !report.exact.empty();
-    text += fmt::format("\n\n{:>4}  {:>23}  {:>9}", "", "eigenvalue", "residual");
+    std::string text = fmt::format("{:>4}  {:>23}  {:>9}", "", "eigenvalue", "residual");
     text += digits.empty() ? "" : "  digits";
-    if (with_exact) {
+    if (!report.exact.empty()) {
         text += fmt::format("  {:>23}  {:>9}", "exact", "error");
     }
     text += '\n';
@@ -172,18 +174,12 @@ std::string to_table(const EigsReport& report, bool verbose) {
         }
         text += good ? "\n" : "  *\n";
     }
-    if (any_marked) {
-        text += "   * residual above the tolerance\n";
-    }
-    text += fmt::format("\nnorm        {} is about {:.6g}", scale, report.norm_estimate);
-    text += fmt::format("\nconverged   {}, multiplicity {}{}\n", report.converged ? "yes" : "NO",
-                        report.verified ? "verified" : "UNVERIFIED",
-                        report.cluster_cut ? std::string(", ") + cut_words(report) : "");
-    text += digits_line(report);
-    if (report.window) {
-        text += window_line(report) + widened_line(report);
-    }
+    return text + (any_marked ? "   * residual above the tolerance\n" : "");
+}
+
+std::string inertia_lines(const EigsReport& report) {
     const char* side = report.which == "largest" ? "above" : "below";
+    std::string text;
     for (const InertiaCount& count : report.inertia) {
         if (!count.reliable) {
             text += fmt::format(
@@ -195,12 +191,36 @@ std::string to_table(const EigsReport& report, bool verbose) {
                             plural(count.counted, "eigenvalue"), side, count.shift, count.expected,
                             count.agrees() ? "" : ": THEY DISAGREE");
     }
+    return text;
+}
+
+/// Whether the result is complete and certain, and if not, why and what may help.
+std::string verdict_lines(const EigsReport& report) {
+    std::string text =
+        fmt::format("converged   {}, multiplicity {}{}\n", report.converged ? "yes" : "NO",
+                    report.verified ? "verified" : "UNVERIFIED",
+                    report.cluster_cut ? std::string(", ") + cut_words(report) : "");
+    text += digits_line(report);
+    if (report.window) {
+        text += window_line(report) + widened_line(report);
+    }
+    text += inertia_lines(report);
     if (!report.message.empty()) {
         text += fmt::format("because     {}\n", report.message);
         for (const std::string& sentence : advice(report)) {
             text += fmt::format("            {}\n", sentence);
         }
     }
+    return text;
+}
+
+}  // namespace
+
+std::string to_table(const EigsReport& report, bool verbose) {
+    const char* scale = report.mass.empty() ? "||A||" : "(||A|| + |lambda| ||B||)";
+    std::string text = task_lines(report, scale) + '\n' + eigenvalue_rows(report);
+    text += fmt::format("\nnorm        {} is about {:.6g}\n", scale, report.norm_estimate);
+    text += verdict_lines(report);
     text += fmt::format("work        {}, {}\n", plural(report.iterations, "iteration"),
                         plural(report.operator_applications, "product") + " with a vector");
     if (report.abft) {

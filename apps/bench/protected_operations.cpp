@@ -147,102 +147,114 @@ SmallMatrix<T> random_small(int n) {
     return c;
 }
 
+/// The updates and products of blocks with n columns; all of them use the same operands.
+template <class T>
+class BlockCases {
+  public:
+    BlockCases(Context& ctx, std::int64_t rows, int n)
+        : ctx_(ctx),
+          x_(random_block<T>(ctx, rows, n, 1)),
+          first_(random_block<T>(ctx, rows, n, 2)),
+          y_(own_block<T>(ctx, rows, n)),
+          c_(random_small<T>(n)),
+          product_(n, n) {}
+
+    Operation tsmm_case() {
+        return make_case("tsmm", multiply(), [this](auto& g) {
+            protected_tsmm(ctx_, g, T(1), x_.view(), c_, T(0), y_.view());
+        });
+    }
+    Operation tsmm_case_with_sums() {
+        x_sums_.emplace(ctx_, x_.view());
+        return make_case("tsmm, sums of X known", multiply(), [this](auto& g) {
+            protected_tsmm(ctx_, g, T(1), x_.view(), c_, T(0), y_.view(),
+                           {&*x_sums_, nullptr, nullptr});
+        });
+    }
+    Operation axpby_case() {
+        return make_case(
+            "axpby", [this] { axpby(ctx_, T(-1), x_.view(), half, y_.view()); },
+            [this](auto& g) { protected_axpby(ctx_, g, T(-1), x_.view(), half, y_.view()); });
+    }
+    Operation tsmttsm_case() {
+        Operation operation = make_case(
+            "tsmttsm",
+            [this] {
+                tsmttsm(ctx_, T(1), x_.view(), y_.view(), T(0), product_.view(), Reduce::this_rank);
+            },
+            [this](auto& g) {
+                protected_tsmttsm(ctx_, g, T(1), x_.view(), y_.view(), T(0), product_.view(),
+                                  Reduce::this_rank);
+            });
+        operation.result = [this] { return with_product({}); };
+        return operation;
+    }
+    Operation tsmm_gram_case() {
+        Operation operation = make_case(
+            "tsmm_gram",
+            [this] {
+                tsmm_gram(ctx_, T(-1), x_.view(), c_, half, y_.view(), product_.view(),
+                          Reduce::this_rank);
+            },
+            [this](auto& g) {
+                GuardedOperations<T>(g).tsmm_gram(ctx_, T(-1), x_.view(), c_.view(), half,
+                                                  y_.view(), product_.view(), Reduce::this_rank);
+            });
+        // The fused kernel may sum in another order.
+        operation.expected = [this] {
+            tsmm(ctx_, T(-1), x_.view(), c_, half, y_.view());
+            tsmttsm(ctx_, T(1), y_.view(), y_.view(), T(0), product_.view(), Reduce::this_rank);
+        };
+        operation.result = [this] { return with_product(bits_of_y()); };
+        return operation;
+    }
+
+  private:
+    static constexpr T half{static_cast<real_t<T>>(0.5)};
+
+    /// The result of the case is Y, unless the caller changes that.
+    Operation make_case(const char* name, const std::function<void()>& kernel,
+                        const std::function<void(OperationGuard&)>& guarded) {
+        const int n = x_.width();
+        return {.times = {dtype_v<T>, name, x_.rows(), n, n, {}, true},
+                .reset = [this] { copy(ctx_, first_.view(), y_.view()); },
+                .kernel = kernel,
+                .guarded = guarded,
+                .result = [this] { return bits_of_y(); }};
+    }
+    std::function<void()> multiply() {
+        return [this] { tsmm(ctx_, T(1), x_.view(), c_, T(0), y_.view()); };
+    }
+    Bits bits_of_y() {
+        Bits bits;
+        add_parity<T>(ctx_, bits, y_.view());
+        return bits;
+    }
+    /// `bits` and the bits of the small product.
+    Bits with_product(Bits bits) const {
+        const int n = product_.rows();
+        add_bits(bits, product_.data(), static_cast<std::size_t>(n * n) * sizeof(T));
+        return bits;
+    }
+
+    Context& ctx_;
+    const BlockVector<T> x_;
+    const BlockVector<T> first_;
+    BlockVector<T> y_;
+    const SmallMatrix<T> c_;
+    SmallMatrix<T> product_;
+    std::optional<Checksum<T>> x_sums_;
+};
+
 /// Times updates and products of blocks with n columns.
 template <class T>
 void add_block_operations(Context& ctx, std::int64_t rows, int n, auto&& run) {
-    const BlockVector<T> x = random_block<T>(ctx, rows, n, 1);
-    const BlockVector<T> first = random_block<T>(ctx, rows, n, 2);
-    BlockVector<T> y = own_block<T>(ctx, rows, n);
-    const SmallMatrix<T> c = random_small<T>(n);
-    SmallMatrix<T> product(n, n);
-    const auto half = T(static_cast<real_t<T>>(0.5));
-    const auto reset = [&] { copy(ctx, first.view(), y.view()); };
-    const auto of_y = [&] {
-        Bits bits;
-        add_parity<T>(ctx, bits, y.view());
-        return bits;
-    };
-    const auto of_product = [&] {
-        Bits bits;
-        add_bits(bits, product.data(), static_cast<std::size_t>(n * n) * sizeof(T));
-        return bits;
-    };
-    const auto times = [&](const char* name) {
-        return OperationTimes{dtype_v<T>, name, rows, n, n, {}, true};
-    };
-    const auto plain = [&] { tsmm(ctx, T(1), x.view(), c, T(0), y.view()); };
-    run([&] {
-        return Operation{
-            .times = times("tsmm"),
-            .reset = reset,
-            .kernel = plain,
-            .guarded = [&](auto& g) { protected_tsmm(ctx, g, T(1), x.view(), c, T(0), y.view()); },
-            .result = of_y};
-    });
-    std::optional<Checksum<T>> known;
-    run([&] {
-        known.emplace(ctx, x.view());
-        return Operation{.times = times("tsmm, sums of X known"),
-                         .reset = reset,
-                         .kernel = plain,
-                         .guarded =
-                             [&](auto& g) {
-                                 protected_tsmm(ctx, g, T(1), x.view(), c, T(0), y.view(),
-                                                {&*known, nullptr, nullptr});
-                             },
-                         .result = of_y};
-    });
-    run([&] {
-        return Operation{
-            .times = times("axpby"),
-            .reset = reset,
-            .kernel = [&] { axpby(ctx, T(-1), x.view(), half, y.view()); },
-            .guarded = [&](auto& g) { protected_axpby(ctx, g, T(-1), x.view(), half, y.view()); },
-            .result = of_y};
-    });
-    run([&] {
-        return Operation{.times = times("tsmttsm"),
-                         .reset = reset,
-                         .kernel =
-                             [&] {
-                                 tsmttsm(ctx, T(1), x.view(), y.view(), T(0), product.view(),
-                                         Reduce::this_rank);
-                             },
-                         .guarded =
-                             [&](auto& g) {
-                                 protected_tsmttsm(ctx, g, T(1), x.view(), y.view(), T(0),
-                                                   product.view(), Reduce::this_rank);
-                             },
-                         .result = of_product};
-    });
-    run([&] {
-        return Operation{
-            .times = times("tsmm_gram"),
-            .reset = reset,
-            .kernel =
-                [&] {
-                    tsmm_gram(ctx, T(-1), x.view(), c, half, y.view(), product.view(),
-                              Reduce::this_rank);
-                },
-            // The fused kernel may sum in another order.
-            .expected =
-                [&] {
-                    tsmm(ctx, T(-1), x.view(), c, half, y.view());
-                    tsmttsm(ctx, T(1), y.view(), y.view(), T(0), product.view(), Reduce::this_rank);
-                },
-            .guarded =
-                [&](auto& g) {
-                    GuardedOperations<T>(g).tsmm_gram(ctx, T(-1), x.view(), c.view(), half,
-                                                      y.view(), product.view(), Reduce::this_rank);
-                },
-            .result =
-                [=] {
-                    Bits bits = of_y();
-                    const Bits more = of_product();
-                    bits.insert(bits.end(), more.begin(), more.end());
-                    return bits;
-                }};
-    });
+    BlockCases<T> cases(ctx, rows, n);
+    run([&] { return cases.tsmm_case(); });
+    run([&] { return cases.tsmm_case_with_sums(); });
+    run([&] { return cases.axpby_case(); });
+    run([&] { return cases.tsmttsm_case(); });
+    run([&] { return cases.tsmm_gram_case(); });
 }
 
 /// Times products with one dense matrix, protected in both modes, for all widths.

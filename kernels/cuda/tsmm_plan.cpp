@@ -169,6 +169,74 @@ std::optional<PlannedKernel> plan_kernel(const TsmmPlan& plan, const ProductShap
     return geometry(false, false);
 }
 
+/// The work of a multiprocessor for one row of X and Y, or a part of it.
+struct RowWork {
+    double instructions, wavefronts;
+    /// Clocks of the units that multiply and add.
+    double arithmetic = 0;
+    /// The factor by which this part lengthens the time of the memory.
+    double memory = 1;
+};
+
+/// Products on the tensor cores. `teams`: those on a multiprocessor.
+RowWork tensor_work(const TsmmPlan& plan, const ProductShape& shape, const RowTiles& tiles,
+                    double teams) {
+    const int parts = parts_of(shape.scalar);
+    const int own_n = ceil_div(ceil_div(parts * shape.n, 8), plan.tile_n);
+    const double covered_n = own_n * 8.0 * plan.tile_n;
+    const double depth = static_cast<double>(tiles.depth) * parts;
+    // For sixteen rows and four columns of X, by all warps together.
+    const double loads = plan.tile_n * (2.0 + static_cast<double>(own_n) / plan.tile_rows);
+    const double steps = depth / 4 / 16;
+    const double independent = plan.tile_rows * own_n * teams * plan.team / 128;
+    return {.instructions = (loads * parts + own_n * plan.tile_n + 6.0 / plan.tile_rows) * steps,
+            .wavefronts = 2 * loads * steps,
+            .arithmetic = covered_n * depth / 126 * (0.85 * std::max(1.0, 4 / independent))};
+}
+
+/// Products by multiply-adds of threads.
+RowWork thread_work(const TsmmPlan& plan, const ProductShape& shape, const RowTiles& tiles) {
+    const int bytes = shape.scalar_bytes();
+    const int threads_n = ceil_div(shape.n, plan.tile_n);
+    const int busy = plan.team / threads_n * threads_n;
+    const double idle = static_cast<double>(plan.team) / busy;
+    const double per_row = threads_n / 32.0 * idle;
+    const double fmas = per_row * plan.tile_n * tiles.depth;
+    const double wide = std::max(1.0, plan.vector * bytes / 8.0);
+    const double wide_n = std::max(1.0, plan.vector_n * bytes / 8.0);
+    const double loads_x = per_row * tiles.depth / plan.vector;
+    const double loads_c =
+        plan.in_registers ? 0
+                          : per_row * tiles.depth * plan.tile_n / plan.vector_n / plan.tile_rows;
+    const double slowdown = fma_weight(shape.scalar) <= 2 ? 1.5 : 1;
+    return {.instructions = fmas * (words_of(shape) > 1 && shape.scalar != Dtype::d ? 4 : 1) +
+                            loads_x + loads_c + per_row * (plan.tile_n + 4),
+            .wavefronts = loads_x * wide + loads_c * wide_n,
+            .arithmetic = slowdown * fmas * fma_weight(shape.scalar) / 4 / 0.93};
+}
+
+/// Stores of Y. `unit`: Layout::unit of Y.
+RowWork store_work(const TsmmPlan& plan, const ProductShape& shape, int unit) {
+    const int bytes = shape.scalar_bytes();
+    const double read = static_cast<double>(bytes) * shape.m;
+    const double written = static_cast<double>(bytes) * shape.n;
+    if (plan.staged) {
+        return {.instructions = written / (32 * bytes) + 4 * written / (32 * 16),
+                .wavefronts = 2 * written / 128 * 1.5};
+    }
+    // Stores of neighbouring threads may leave 32-byte sectors partially written.
+    const int together =
+        bytes *
+        (plan.tensor ? 4 : std::min(shape.n, ceil_div(shape.n, plan.tile_n) * plan.vector_n));
+    const double sectors = std::max(1.0, 32.0 / together) * (shape.n * bytes % 32 == 0 ? 1
+                                                             : shape.n * bytes < 32    ? 1.3
+                                                                                       : 1.8);
+    return {.instructions =
+                3 * written / (32 * std::min(unit, plan.tensor ? bytes : plan.vector_n * bytes)),
+            .wavefronts = written / 64 * sectors,
+            .memory = (read + written * sectors) / (read + written)};
+}
+
 }  // namespace
 
 std::optional<PlannedKernel> kernel_of(const TsmmPlan& plan, const ProductShape& shape,
@@ -188,78 +256,31 @@ std::optional<Clocks> clocks_of(const TsmmPlan& plan, const ProductShape& shape,
     if (!tiles || !kernel) {
         return std::nullopt;
     }
-    const int bytes = shape.scalar_bytes();
-    const double read = static_cast<double>(bytes) * shape.m;
-    const double written = static_cast<double>(bytes) * shape.n;
+    const double read = static_cast<double>(shape.scalar_bytes()) * shape.m;
+    const double written = static_cast<double>(shape.scalar_bytes()) * shape.n;
     const double teams = static_cast<double>(plan.threads) / plan.team * plan.blocks;
-    Clocks clocks;
-    // About half of the bytes in flight are stores, which no thread waits for.
-    clocks.memory = (read + written) / (memory_bytes_a_clock * read_write_factor) *
-                    ring_factor(*kernel, plan.stages, plan.blocks, 2.6, 1.05);
-    double instructions = 0;
-    double wavefronts = read / 128;
-    if (plan.tensor) {
-        const int parts = parts_of(shape.scalar);
-        const int own_n = ceil_div(ceil_div(parts * shape.n, 8), plan.tile_n);
-        const double covered_n = own_n * 8.0 * plan.tile_n;
-        const double depth = static_cast<double>(tiles->depth) * parts;
-        clocks.arithmetic = covered_n * depth / 126;
-        // For sixteen rows and four columns of X, by all warps together.
-        const double loads = plan.tile_n * (2.0 + static_cast<double>(own_n) / plan.tile_rows);
-        const double steps = depth / 4 / 16;
-        wavefronts += 2 * loads * steps;
-        instructions = (loads * parts + own_n * plan.tile_n + 6.0 / plan.tile_rows) * steps;
-        const double independent = plan.tile_rows * own_n * teams * plan.team / 128;
-        clocks.arithmetic *= 0.85 * std::max(1.0, 4 / independent);
-    } else {
-        const int threads_n = ceil_div(shape.n, plan.tile_n);
-        const int busy = plan.team / threads_n * threads_n;
-        const double idle = static_cast<double>(plan.team) / busy;
-        const double per_row = threads_n / 32.0 * idle;
-        const double fmas = per_row * plan.tile_n * tiles->depth;
-        const double wide = std::max(1.0, plan.vector * bytes / 8.0);
-        const double wide_n = std::max(1.0, plan.vector_n * bytes / 8.0);
-        const double loads_x = per_row * tiles->depth / plan.vector;
-        const double loads_c = plan.in_registers ? 0
-                                                 : per_row * tiles->depth * plan.tile_n /
-                                                       plan.vector_n / plan.tile_rows;
-        const double slowdown = fma_weight(shape.scalar) <= 2 ? 1.5 : 1;
-        clocks.arithmetic = slowdown * fmas * fma_weight(shape.scalar) / 4 / 0.93;
-        wavefronts += loads_x * wide + loads_c * wide_n;
-        instructions = fmas * (words_of(shape) > 1 && shape.scalar != Dtype::d ? 4 : 1) + loads_x +
-                       loads_c + per_row * (plan.tile_n + 4);
-    }
+    const RowWork products =
+        plan.tensor ? tensor_work(plan, shape, *tiles, teams) : thread_work(plan, shape, *tiles);
+    const RowWork writing = store_work(plan, shape, layout_y.unit);
+    double instructions = products.instructions;
     if (!kernel->bulk) {
         instructions += 2 * read / (32 * (kernel->run ? 16 : layout_x.unit));
     }
     instructions += stage_instructions(plan.team, kernel->bulk) / tiles->rows;
-    clocks.memory = std::max(clocks.memory, kernel->pieces_a_row * bulk_row_clocks);
-    if (plan.staged) {
-        wavefronts += 2 * written / 128 * 1.5;
-        instructions += written / (32 * bytes) + 4 * written / (32 * 16);
-    } else {
-        // Stores of neighbouring threads may leave 32-byte sectors partially written.
-        const int together =
-            bytes *
-            (plan.tensor ? 4 : std::min(shape.n, ceil_div(shape.n, plan.tile_n) * plan.vector_n));
-        const double sectors = std::max(1.0, 32.0 / together) * (shape.n * bytes % 32 == 0 ? 1
-                                                                 : shape.n * bytes < 32    ? 1.3
-                                                                                           : 1.8);
-        clocks.memory *= (read + written * sectors) / (read + written);
-        wavefronts += written / 64 * sectors;
-        instructions += 3 * written /
-                        (32 * std::min(layout_y.unit, plan.tensor ? bytes : plan.vector_n * bytes));
-    }
+    instructions += writing.instructions;
+    // About half of the bytes in flight are stores, which no thread waits for.
+    const double memory = (read + written) / (memory_bytes_a_clock * read_write_factor) *
+                          ring_factor(*kernel, plan.stages, plan.blocks, 2.6, 1.05);
     // More registers for sums leave fewer for prefetching.
     const double crowd = 1 + 0.2 * std::max(0, tiles->registers - 136) / 64.0;
     const double factor = warps_factor(static_cast<double>(plan.threads) * plan.blocks) * crowd;
-    clocks.memory *= crowd;
-    clocks.arithmetic *= factor;
-    clocks.issue = instructions / 4 / 0.9 * factor;
-    clocks.shared = wavefronts * crowd;
-    clocks.waiting = stage_wait(plan.team, kernel->bulk) * (plan.staged ? 1.5 : 1) *
-                     (kernel->bulk ? 0.5 : 1) / (tiles->rows * teams);
-    return clocks;
+    return Clocks{
+        .memory = std::max(memory, kernel->pieces_a_row * bulk_row_clocks) * writing.memory * crowd,
+        .arithmetic = products.arithmetic * factor,
+        .issue = instructions / 4 / 0.9 * factor,
+        .shared = (read / 128 + products.wavefronts + writing.wavefronts) * crowd,
+        .waiting = stage_wait(plan.team, kernel->bulk) * (plan.staged ? 1.5 : 1) *
+                   (kernel->bulk ? 0.5 : 1) / (tiles->rows * teams)};
 }
 
 double model_clocks(const TsmmPlan& plan, const ProductShape& shape, const Machine& machine) {

@@ -128,7 +128,7 @@ void ProtectedDense<T>::apply(Context& ctx, std::type_identity_t<T> alpha,
                               std::type_identity_t<BlockView<const T>> x,
                               std::type_identity_t<T> beta, BlockView<T> y,
                               const std::type_identity_t<KnownSums<T>>& known) {
-    run(ctx, false, alpha, x, beta, y, known);
+    run(ctx, {false, alpha, x, beta, y}, known);
 }
 
 template <class T>
@@ -139,7 +139,7 @@ void ProtectedDense<T>::apply_adjoint(Context& ctx, std::type_identity_t<T> alph
     require_shape(adjoint_.has_value() || guard_.options.mode == AbftMode::off || a_.empty(),
                   "protected mtsm_adjoint", "the matrix is not protected for products with A^H",
                   [] { return std::string("adjoint = false"); });
-    run(ctx, true, alpha, x, beta, y, known);
+    run(ctx, {true, alpha, x, beta, y}, known);
 }
 
 template <class T>
@@ -186,113 +186,167 @@ void ProtectedDense<T>::audit(Context& ctx) {
 }
 
 template <class T>
-void ProtectedDense<T>::run(Context& ctx, bool adjoint, T alpha, const BlockView<const T>& x,
-                            T beta, const BlockView<T>& y, const KnownSums<T>& known) {
-    const char* const operation = adjoint ? "mtsm_adjoint" : "mtsm";
-    const int log_chunk = guard_.options.log_chunk;
-    const auto kernel = [&] {
-        const MatrixView<const T> a = a_;
-        adjoint ? mtsm_adjoint(ctx, alpha, a, MatrixView<const T>(x), beta, MatrixView<T>(y))
-                : mtsm(ctx, alpha, a, MatrixView<const T>(x), beta, MatrixView<T>(y));
-    };
-    const auto strike_matrix = [&] {
-        guard_.strike(
-            ctx, FaultPlace::matrix,
-            BlockView<T>(a_.data, a_.lines(), static_cast<int>(a_.line_length()), a_.ld, a_.place));
-    };
+void ProtectedDense<T>::compute(Context& ctx, const Product& product) const {
+    const auto& [adjoint, alpha, x, beta, y] = product;
+    const MatrixView<const T> a = a_;
+    adjoint ? mtsm_adjoint(ctx, alpha, a, MatrixView<const T>(x), beta, MatrixView<T>(y))
+            : mtsm(ctx, alpha, a, MatrixView<const T>(x), beta, MatrixView<T>(y));
+}
+
+template <class T>
+void ProtectedDense<T>::strike_operands(Context& ctx, const Product& product) const {
+    guard_.strike(
+        ctx, FaultPlace::matrix,
+        BlockView<T>(a_.data, a_.lines(), static_cast<int>(a_.line_length()), a_.ld, a_.place));
+    guard_.strike(ctx, FaultPlace::input, product.x);
+}
+
+/// A product with the checksums of its operands.
+template <class T>
+class ProtectedDense<T>::CheckedProduct {
+  public:
+    CheckedProduct(Context& ctx, ProtectedDense& dense, Side& side, const Product& product,
+                   const KnownSums<T>& known)
+        : ctx_(ctx),
+          dense_(dense),
+          guard_(dense.guard_),
+          side_(side),
+          product_(product),
+          unit_(rounding_units<T>() * rounding_length(static_cast<double>(side.columns))),
+          source_(ctx, guard_, product.name(), writable(product.x), known.x) {
+        if (product.beta != T(0)) {
+            old_.emplace(ctx, guard_, product.name(), product.y, known.y);
+        }
+    }
+
+    /// Repairs X if it differs from its checksums.
+    void repair_source() { count(source_.repair(ctx_, guard_)); }
+
+    /// Computes Y and checks it; returns the checksums of Y.
+    Checksum<T> run() {
+        RowCheck<T> check{product_.name(), product_.y, wanted_sums(), {}, {}};
+        // The checksums of A may have become infinite or NaN by a fault: repair them first.
+        if (!check.wanted.complete() && count(side_.guarded.repair(ctx_, guard_)).mended > 0) {
+            check.wanted = wanted_sums();
+        }
+        dense_.strike_operands(ctx_, product_);
+        if (old_ && guard_.writes()) {
+            kept_.emplace(ctx_, product_.y);
+            old_->block = kept_->view();
+        }
+        dense_.compute(ctx_, product_);
+        guard_.strike(ctx_, FaultPlace::output, product_.y);
+        if (!old_ || kept_) {
+            check.again = [this] { compute_again(); };
+            check.repair = [this](WantedSums<T>& wanted) { return repair_operands(wanted); };
+        }
+        return check_rows(ctx_, guard_, std::move(check));
+    }
+
+  private:
+    OperandRepair count(const OperandRepair& found) {
+        guard_.count_memory(found.found, found.mended);
+        return found;
+    }
+
+    /// The checksums that Y must have, by the present checksums of the operands.
+    WantedSums<T> wanted_sums() const {
+        WantedSums<T> wanted(product_.y.rows, product_.y.cols, guard_.options.log_chunk);
+        for (std::int64_t chunk = 0; chunk < side_.chunks; ++chunk) {
+            add_product(wanted, chunk);
+            if (old_) {
+                add_old(wanted, chunk);
+            }
+        }
+        return wanted;
+    }
+    /// Adds the checksums of alpha op(A) X.
+    void add_product(WantedSums<T>& wanted, std::int64_t chunk) const {
+        constexpr double sum_unit = 2 * std::numeric_limits<double>::epsilon();
+        const T alpha = product_.alpha;
+        const Checksum<T> sums(ctx_, product_.x, dense_.weights_of(side_, chunk),
+                               guard_.options.log_chunk, WordSums::no);
+        const auto c = static_cast<std::size_t>(chunk);
+        for (int j = 0; j < product_.y.cols; ++j) {
+            for (int k = 0; k < 2; ++k) {
+                const double rounding =
+                    std::abs(alpha) * sums.norm(j) *
+                    (unit_ * side_.norms[c] +
+                     sum_unit * side_.sum_norms[2 * c + static_cast<std::size_t>(k)]);
+                wanted.add(chunk, k, j,
+                           multiply(static_cast<Sum>(alpha), sums.total(checksum_first + k, j)),
+                           rounding);
+            }
+        }
+    }
+    /// Adds the checksums of beta Y_old.
+    void add_old(WantedSums<T>& wanted, std::int64_t chunk) const {
+        const T beta = product_.beta;
+        for (int j = 0; j < product_.y.cols; ++j) {
+            const double norm = std::sqrt(std::real(old_->sums(chunk, checksum_squares, j)));
+            for (int k = 0; k < 2; ++k) {
+                wanted.add(chunk, k, j, multiply(static_cast<Sum>(beta), old_->sums(chunk, k, j)),
+                           unit_ * std::abs(beta) * norm);
+            }
+        }
+    }
+
+    void compute_again() {
+        if (kept_) {
+            kept_->put_back(ctx_);
+        }
+        dense_.compute(ctx_, product_);
+    }
+    OperandRepair repair_operands(WantedSums<T>& wanted) {
+        OperandRepair found = dense_.repair(ctx_);
+        found.add(source_.repair(ctx_, guard_));
+        if (old_) {
+            found.add(old_->repair(ctx_, guard_));
+        }
+        if (found.found > 0) {
+            wanted = wanted_sums();
+        }
+        return found;
+    }
+
+    Context& ctx_;
+    ProtectedDense& dense_;
+    OperationGuard& guard_;
+    Side& side_;
+    const Product& product_;
+    /// The rounding error of an element of Y relative to the norms of its factors.
+    double unit_;
+    Operand<T> source_;
+    /// Y before the product, if beta is not 0, and its copy with `correct`.
+    std::optional<Operand<T>> old_;
+    std::optional<Kept<T>> kept_;
+};
+
+template <class T>
+void ProtectedDense<T>::run(Context& ctx, const Product& product, const KnownSums<T>& known) {
+    const BlockView<const T>& x = product.x;
+    const BlockView<T>& y = product.y;
     if (known.result != nullptr) {
         *known.result = {};
     }
-    Side& side = adjoint && adjoint_ ? *adjoint_ : forward_;
+    Side& side = product.adjoint && adjoint_ ? *adjoint_ : forward_;
     // Invalid arguments are passed on unchecked, so that the kernel reports the error.
     const bool valid = x.rows == side.columns && y.rows == side.rows && x.cols == y.cols &&
                        !x.empty() && !y.empty() && x.place == ctx.place() && y.place == x.place;
     if (!guard_.begin() || !valid) {
-        strike_matrix();
-        guard_.strike(ctx, FaultPlace::input, x);
-        kernel();
+        strike_operands(ctx, product);
+        compute(ctx, product);
         guard_.strike(ctx, FaultPlace::output, y);
         return;
     }
     guard_.strike(ctx, FaultPlace::guard,
                   BlockView<Sum>(side.weights.template as<Sum>(), side.chunks * side.columns, 2, 2,
                                  a_.place));
-    Operand<T> source(ctx, guard_, operation, writable(x), known.x);
-    std::optional<Operand<T>> old;
-    if (beta != T(0)) {
-        old.emplace(ctx, guard_, operation, y, known.y);
-    }
-    const double unit = rounding_units<T>() * rounding_length(static_cast<double>(side.columns));
-    constexpr double sum_unit = 2 * std::numeric_limits<double>::epsilon();
-    const Sum alpha_sum = static_cast<Sum>(alpha);
-    const Sum beta_sum = static_cast<Sum>(beta);
-    const auto wanted_of = [&] {
-        WantedSums<T> wanted(y.rows, y.cols, log_chunk);
-        for (std::int64_t chunk = 0; chunk < side.chunks; ++chunk) {
-            const Checksum<T> sums(ctx, x, weights_of(side, chunk), log_chunk, WordSums::no);
-            const auto c = static_cast<std::size_t>(chunk);
-            for (int j = 0; j < y.cols; ++j) {
-                for (int k = 0; k < 2; ++k) {
-                    const double rounding =
-                        std::abs(alpha) * sums.norm(j) *
-                        (unit * side.norms[c] +
-                         sum_unit * side.sum_norms[2 * c + static_cast<std::size_t>(k)]);
-                    wanted.add(chunk, k, j, multiply(alpha_sum, sums.total(checksum_first + k, j)),
-                               rounding);
-                    if (old) {
-                        const double norm =
-                            std::sqrt(std::real(old->sums(chunk, checksum_squares, j)));
-                        wanted.add(chunk, k, j, multiply(beta_sum, old->sums(chunk, k, j)),
-                                   unit * std::abs(beta) * norm);
-                    }
-                }
-            }
-        }
-        return wanted;
-    };
-    // Repair a corrupted operand before it is read.
+    CheckedProduct checked(ctx, *this, side, product, known);
     if (known.x != nullptr) {
-        const OperandRepair found = source.repair(ctx, guard_);
-        guard_.count_memory(found.found, found.mended);
+        checked.repair_source();
     }
-    RowCheck<T> check{operation, y, wanted_of(), {}, {}};
-    if (!check.wanted.complete()) {
-        // The checksums of A may have become infinite or NaN by a fault: repair them first.
-        const OperandRepair found = side.guarded.repair(ctx, guard_);
-        guard_.count_memory(found.found, found.mended);
-        if (found.mended > 0) {
-            check.wanted = wanted_of();
-        }
-    }
-    strike_matrix();
-    guard_.strike(ctx, FaultPlace::input, x);
-    std::optional<Kept<T>> kept;
-    if (old && guard_.writes()) {
-        kept.emplace(ctx, y);
-        old->block = kept->view();
-    }
-    kernel();
-    guard_.strike(ctx, FaultPlace::output, y);
-    if (!old || kept) {
-        check.again = [&] {
-            if (kept) {
-                kept->put_back(ctx);
-            }
-            kernel();
-        };
-        check.repair = [&](WantedSums<T>& wanted) {
-            OperandRepair found = repair(ctx);
-            found.add(source.repair(ctx, guard_));
-            if (old) {
-                found.add(old->repair(ctx, guard_));
-            }
-            if (found.found > 0) {
-                wanted = wanted_of();
-            }
-            return found;
-        };
-    }
-    Checksum<T> sums = check_rows(ctx, guard_, std::move(check));
+    Checksum<T> sums = checked.run();
     if (known.result != nullptr) {
         *known.result = std::move(sums);
     }

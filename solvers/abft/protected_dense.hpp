@@ -80,11 +80,24 @@ class ProtectedDense {
         std::vector<double> sum_norms;
     };
 
+    /// Y = alpha A X + beta Y or, if `adjoint`, Y = alpha A^H X + beta Y.
+    struct Product {
+        bool adjoint;
+        T alpha;
+        BlockView<const T> x;
+        T beta;
+        BlockView<T> y;
+
+        const char* name() const { return adjoint ? "mtsm_adjoint" : "mtsm"; }
+    };
+    class CheckedProduct;
+
     MatrixView<T> matrix_of(bool adjoint) const { return adjoint ? a_.transposed() : a_; }
     Side make_side(Context& ctx, bool adjoint) const;
     BlockView<Sum> weights_of(const Side& side, std::int64_t chunk) const;
-    void run(Context& ctx, bool adjoint, T alpha, const BlockView<const T>& x, T beta,
-             const BlockView<T>& y, const KnownSums<T>& known);
+    void run(Context& ctx, const Product& product, const KnownSums<T>& known);
+    void compute(Context& ctx, const Product& product) const;
+    void strike_operands(Context& ctx, const Product& product) const;
     OperandRepair repair(Context& ctx);
 
     OperationGuard& guard_;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <complex>
 #include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -42,7 +43,59 @@ real_t<T> column_norm(const SmallMatrix<T>& a, int j) {
     return std::sqrt(sum);
 }
 
+/// The Gram matrix of the `active` columns, divided by their lengths.
+template <class T>
+SmallMatrix<T> unit_gram(const SmallMatrix<T>& gram, const std::vector<int>& active,
+                         const std::vector<real_t<T>>& length) {
+    SmallMatrix<T> unit = SmallMatrix<T>::identity(static_cast<int>(active.size()));
+    for (int i = 0; i < unit.rows(); ++i) {
+        for (int j = 0; j < unit.cols(); ++j) {
+            const auto at_i = static_cast<std::size_t>(i);
+            const auto at_j = static_cast<std::size_t>(j);
+            if (i != j) {
+                unit(i, j) = gram(active[at_i], active[at_j]) / (length[at_i] * length[at_j]);
+            }
+        }
+    }
+    return unit;
+}
+
+/// True if columns with this Gram matrix, which has a unit diagonal, are nearly orthonormal.
+template <class T>
+bool is_nearly_identity(const SmallMatrix<T>& unit) {
+    for (int i = 0; i < unit.rows(); ++i) {
+        for (int j = 0; j < unit.cols(); ++j) {
+            // Written so that NaN fails the comparison.
+            if (i != j && !(std::abs(unit(i, j)) * static_cast<real_t<T>>(unit.rows()) <=
+                            nearly_orthonormal<T>)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
 }  // namespace
+
+/// The state of W in one pass.
+template <class T>
+struct Orthonormaliser<T>::Pass {
+    int number;
+    /// The coefficients that the projections took from W.
+    SmallMatrix<T> on_v;
+    SmallMatrix<T> on_q;
+    /// W^H B W after the projections, and its form in twice the precision if the method needs that.
+    SmallMatrix<T> gram;
+    std::optional<WideGram<T>> wide_gram = {};
+    /// The columns that are not dropped, and their lengths after the projections.
+    std::vector<int> active = {};
+    std::vector<Real> length = {};
+    /// The largest factor by which the projections shortened a column.
+    Real cancellation = 1;
+    /// True if the block was orthonormal to a tenth before this pass; it is then orthonormal after
+    /// the pass.
+    bool good = number > 1;
+};
 
 template <class T>
 Orthonormaliser<T>::Orthonormaliser(Context& ctx, const OrthTask<T>& task)
@@ -71,7 +124,7 @@ OrthResult<T> Orthonormaliser<T>::run() {
     bool done = w_.cols == 0;
     while (!done && result.passes < max_passes) {
         ++result.passes;
-        done = pass(result.passes, result);
+        done = make_pass(result.passes, result);
     }
     if (!done) {
         fail(std::to_string(w_.cols) + " columns against " + std::to_string(bases()) +
@@ -86,52 +139,80 @@ OrthResult<T> Orthonormaliser<T>::run() {
 
 /// Makes one pass; returns true if W needs no further pass or the method has broken down.
 template <class T>
-bool Orthonormaliser<T>::pass(int number, OrthResult<T>& result) {
-    const bool householder = task_.method == OrthMethod::tsqr && number == 1;
-    const bool wide = task_.method == OrthMethod::mixed_cholesky_qr && number == 1;
-    // The last update of W also computes the Gram matrix.
-    SmallMatrix<T> gram(w_.cols, w_.cols);
-    SmallMatrix<T>* const wanted = householder || wide ? nullptr : &gram;
-    const bool on_both = task_.q.x.cols > 0;
-    SmallMatrix<T> on_v = number == 1 || projects_again()
-                              ? project(task_.v, on_both ? nullptr : wanted)
-                              : SmallMatrix<T>(task_.v.x.cols, w_.cols);
-    SmallMatrix<T> on_q = on_both && (number == 1 || projects_again()) ? project(task_.q, wanted)
-                                                                       : SmallMatrix<T>(0, w_.cols);
-    if (number > 1 && !projects_again()) {
-        gram_of_w(gram);
+bool Orthonormaliser<T>::make_pass(int number, OrthResult<T>& result) {
+    Pass pass = project_block(number);
+    if (number == 1 && task_.method == OrthMethod::tsqr) {
+        return householder_pass(pass.on_v, pass.on_q);
     }
-    if (householder) {
-        return householder_pass(on_v, on_q);
-    }
-    std::optional<WideGram<T>> wide_gram;
-    if (wide) {
-        wide_gram.emplace(ctx_, w_);
-        gram = wide_gram->rounded();
+    if (number == 1 && task_.method == OrthMethod::mixed_cholesky_qr) {
+        pass.wide_gram.emplace(ctx_, w_);
+        pass.gram = pass.wide_gram->rounded();
     }
     if (number == 1 && task_.inner.b == nullptr) {
-        enlarge_tiny_columns(on_v, on_q, gram, wide_gram);
+        enlarge_tiny_columns(pass);
     }
-    check_finite(on_v, gram);
+    check_finite(pass.on_v, pass.gram);
     if (task_.inner.b != nullptr) {
-        make_hermitian(gram, number == 1);
+        make_hermitian(pass.gram, number == 1);
     }
-    add_coefficients(on_v, on_q);
+    add_coefficients(pass.on_v, pass.on_q);
+    result.breakdown = measure_columns(pass);
+    if (result.breakdown >= 0) {
+        return true;
+    }
+    const SmallMatrix<T> unit = unit_gram(pass.gram, pass.active, pass.length);
+    pass.good = pass.good && is_nearly_identity(unit);
+    const GramStep<T> step =
+        pass.wide_gram ? pass.wide_gram->factor(pass.length) : factor(unit, number);
+    if (step.breakdown >= 0) {
+        result.breakdown = pass.active[static_cast<std::size_t>(step.breakdown)];
+        return true;
+    }
+    result.used_svqb = result.used_svqb || step.used_svqb;
+    if (task_.inner.b != nullptr) {
+        grow_drift(pass, step.s);
+    }
+    const bool last = is_last(number, pass.good);
+    apply(step, pass, !last);
+    return last;
+}
 
-    // True if the block was orthonormal to a tenth before this pass; it is then orthonormal after
-    // the pass.
-    bool good = number > 1;
-    std::vector<int> active;
-    std::vector<Real> length;
-    Real cancellation = 1;
+/// Projects W against V and task.q, in the first pass and in those that project again. Forms the
+/// Gram matrix of W, unless the method forms another one.
+template <class T>
+auto Orthonormaliser<T>::project_block(int number) -> Pass {
+    Pass pass{.number = number,
+              .on_v = SmallMatrix<T>(task_.v.x.cols, w_.cols),
+              .on_q = SmallMatrix<T>(0, w_.cols),
+              .gram = SmallMatrix<T>(w_.cols, w_.cols)};
+    if (number > 1 && !projects_again()) {
+        gram_of_w(pass.gram);
+        return pass;
+    }
+    const bool needs_gram = number > 1 || (task_.method != OrthMethod::tsqr &&
+                                           task_.method != OrthMethod::mixed_cholesky_qr);
+    // The last update of W also computes the Gram matrix.
+    SmallMatrix<T>* const gram = needs_gram ? &pass.gram : nullptr;
+    const bool on_both = task_.q.x.cols > 0;
+    pass.on_v = project(task_.v, on_both ? nullptr : gram);
+    if (on_both) {
+        pass.on_q = project(task_.q, gram);
+    }
+    return pass;
+}
+
+/// Measures the columns of W, and drops missing ones if the method reveals the rank. Otherwise
+/// returns the first missing column; -1: none.
+template <class T>
+int Orthonormaliser<T>::measure_columns(Pass& pass) {
     for (int j = 0; j < w_.cols; ++j) {
         const auto at = static_cast<std::size_t>(j);
         if (dead_[at]) {
             continue;
         }
-        const Real left = std::sqrt(std::max(real_part(gram(j, j)), Real(0)));
-        const Real taken = std::hypot(column_norm(on_v, j), column_norm(on_q, j));
-        if (number == 1) {
+        const Real left = std::sqrt(std::max(real_part(pass.gram(j, j)), Real(0)));
+        const Real taken = std::hypot(column_norm(pass.on_v, j), column_norm(pass.on_q, j));
+        if (pass.number == 1) {
             // Noise is relative to ||w||_2, and B can amplify it by up to sqrt(||B||).
             input_norm_[at] = std::hypot(left, taken) * real_part(t_(j, j));
             if (task_.inner.b != nullptr) {
@@ -141,50 +222,32 @@ bool Orthonormaliser<T>::pass(int number, OrthResult<T>& result) {
         }
         if (reveals_rank() && is_missing(j, left)) {
             drop(j);
-            good = false;
+            pass.good = false;
             continue;
         }
         if (!(left > Real(0))) {
-            result.breakdown = j;
-            return true;
+            return j;
         }
-        good = good && taken <= nearly_orthonormal<T> * left;
-        cancellation = std::max(cancellation, std::hypot(left, taken) / left);
-        active.push_back(j);
-        length.push_back(left);
+        pass.good = pass.good && taken <= nearly_orthonormal<T> * left;
+        pass.cancellation = std::max(pass.cancellation, std::hypot(left, taken) / left);
+        pass.active.push_back(j);
+        pass.length.push_back(left);
     }
+    return -1;
+}
 
-    const int n = static_cast<int>(active.size());
-    SmallMatrix<T> unit = SmallMatrix<T>::identity(n);
-    for (int i = 0; i < n; ++i) {
-        for (int j = 0; j < n; ++j) {
-            const auto at_i = static_cast<std::size_t>(i);
-            const auto at_j = static_cast<std::size_t>(j);
-            if (i != j) {
-                unit(i, j) = gram(active[at_i], active[at_j]) / (length[at_i] * length[at_j]);
-                good = good && std::abs(unit(i, j)) * static_cast<Real>(n) <= nearly_orthonormal<T>;
-            }
-        }
+/// Multiplies drift_ by the growth of the relative error of B W in this pass, whose step is W <- W
+/// S.
+template <class T>
+void Orthonormaliser<T>::grow_drift(const Pass& pass, const SmallMatrix<T>& s) {
+    // If B V is not given, the product B W was formed after the projection, so it has no
+    // cancellation.
+    drift_ *= task_.v.x.cols == task_.v.bx.cols ? pass.cancellation : Real(1);
+    Real scaling = 1;
+    for (int j = 0; j < s.cols(); ++j) {
+        scaling = std::max(scaling, column_norm(s, j));
     }
-    const GramStep<T> step = wide ? wide_gram->factor(length) : factor(unit, number);
-    if (step.breakdown >= 0) {
-        result.breakdown = active[static_cast<std::size_t>(step.breakdown)];
-        return true;
-    }
-    result.used_svqb = result.used_svqb || step.used_svqb;
-    if (task_.inner.b != nullptr) {
-        // If B V is not given, the product B W was formed after the projection, so it has no
-        // cancellation.
-        drift_ *= task_.v.x.cols == task_.v.bx.cols ? cancellation : Real(1);
-        Real scaling = 1;
-        for (int j = 0; j < n; ++j) {
-            scaling = std::max(scaling, column_norm(step.s, j));
-        }
-        drift_ *= scaling;
-    }
-    const bool last = is_last(number, good);
-    apply(step, active, length, !last);
-    return last;
+    drift_ *= scaling;
 }
 
 template <class T>
@@ -234,23 +297,21 @@ GramStep<T> Orthonormaliser<T>::factor(const SmallMatrix<T>& unit, int number) c
 /// Multiplies the columns of the input whose squares underflow by a power of two, and divides T by
 /// it; computes the Gram matrices again if there are such columns.
 template <class T>
-void Orthonormaliser<T>::enlarge_tiny_columns(SmallMatrix<T>& on_v, SmallMatrix<T>& on_q,
-                                              SmallMatrix<T>& gram,
-                                              std::optional<WideGram<T>>& wide_gram) {
+void Orthonormaliser<T>::enlarge_tiny_columns(Pass& pass) {
     using Limits = std::numeric_limits<Real>;
     const Real least = std::sqrt(Limits::min() / Limits::epsilon());
     const Real factor = std::ldexp(Real(1), Limits::max_exponent / 4 * 3);
     std::vector<T> factors(static_cast<std::size_t>(w_.cols), T(1));
     bool any = false;
     for (int j = 0; j < w_.cols; ++j) {
-        const Real left = std::sqrt(std::max(real_part(gram(j, j)), Real(0)));
-        if (!(std::hypot(left, column_norm(on_v, j), column_norm(on_q, j)) < least)) {
+        const Real left = std::sqrt(std::max(real_part(pass.gram(j, j)), Real(0)));
+        if (!(std::hypot(left, column_norm(pass.on_v, j), column_norm(pass.on_q, j)) < least)) {
             continue;
         }
         any = true;
         factors[static_cast<std::size_t>(j)] = T(factor);
         t_(j, j) = T(1 / factor);
-        for (SmallMatrix<T>* const taken : {&on_v, &on_q}) {
+        for (SmallMatrix<T>* const taken : {&pass.on_v, &pass.on_q}) {
             for (int i = 0; i < taken->rows(); ++i) {
                 (*taken)(i, j) *= factor;
             }
@@ -258,10 +319,10 @@ void Orthonormaliser<T>::enlarge_tiny_columns(SmallMatrix<T>& on_v, SmallMatrix<
     }
     if (any) {
         scale(ctx_, std::span<const T>(factors), w_);
-        gram_of_w(gram);
+        gram_of_w(pass.gram);
     }
-    if (any && wide_gram) {
-        wide_gram.emplace(ctx_, w_);
+    if (any && pass.wide_gram) {
+        pass.wide_gram.emplace(ctx_, w_);
     }
 }
 
@@ -396,14 +457,14 @@ void Orthonormaliser<T>::make_hermitian(SmallMatrix<T>& gram, bool first) {
 /// W <- W D^-1 S, T <- S^-1 D T on the active columns; dropped columns stay zero. `again`: another
 /// pass follows.
 template <class T>
-void Orthonormaliser<T>::apply(const GramStep<T>& step, const std::vector<int>& active,
-                               const std::vector<Real>& length, bool again) {
+void Orthonormaliser<T>::apply(const GramStep<T>& step, const Pass& pass, bool again) {
+    const std::vector<int>& active = pass.active;
     const int n = static_cast<int>(active.size());
     SmallMatrix<T> s = SmallMatrix<T>::identity(w_.cols);
     SmallMatrix<T> t_active(n, w_.cols);
     for (int i = 0; i < n; ++i) {
         const int row = active[static_cast<std::size_t>(i)];
-        const Real d = length[static_cast<std::size_t>(i)];
+        const Real d = pass.length[static_cast<std::size_t>(i)];
         for (int j = 0; j < n; ++j) {
             s(row, active[static_cast<std::size_t>(j)]) = step.s(i, j) / d;
         }

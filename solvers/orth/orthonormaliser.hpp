@@ -13,9 +13,6 @@
 
 namespace quiver {
 
-template <class T>
-class WideGram;
-
 /// Orthonormal columns and, if stored, their product with B.
 template <class T>
 struct OrthBasis {
@@ -68,12 +65,15 @@ class Orthonormaliser {
     bool reveals_rank() const {
         return task_.method == OrthMethod::robust || task_.method == OrthMethod::svqb;
     }
-    bool pass(int number, OrthResult<T>& result);
+    struct Pass;
+    bool make_pass(int number, OrthResult<T>& result);
+    Pass project_block(int number);
     bool is_last(int number, bool good) const;
     bool householder_pass(const SmallMatrix<T>& on_v, const SmallMatrix<T>& on_q);
     GramStep<T> factor(const SmallMatrix<T>& unit, int number) const;
-    void enlarge_tiny_columns(SmallMatrix<T>& on_v, SmallMatrix<T>& on_q, SmallMatrix<T>& gram,
-                              std::optional<WideGram<T>>& wide_gram);
+    void enlarge_tiny_columns(Pass& pass);
+    int measure_columns(Pass& pass);
+    void grow_drift(const Pass& pass, const SmallMatrix<T>& s);
     SmallMatrix<T> project(const OrthBasis<T>& basis, SmallMatrix<T>* gram);
     void project_panel(const OrthBasis<T>& panel, BlockView<T> coefficients, SmallMatrix<T>* gram);
     void gram_of_w(SmallMatrix<T>& gram);
@@ -81,8 +81,7 @@ class Orthonormaliser {
     void multiply();
     void see_projected_norms();
     void make_hermitian(SmallMatrix<T>& gram, bool first);
-    void apply(const GramStep<T>& step, const std::vector<int>& active,
-               const std::vector<Real>& length, bool again);
+    void apply(const GramStep<T>& step, const Pass& pass, bool again);
     bool is_missing(int j, Real left) const;
     void drop(int j);
     void check_finite(const SmallMatrix<T>& projection, const SmallMatrix<T>& gram);

@@ -157,6 +157,8 @@ class Walker {
         std::string function;
         bool has_parentheses = false;
         bool has_initializer = false;
+        /// The variable that a lambda initialises; empty outside of the lambda.
+        std::string lambda;
         /// True in a constructor after the colon of its member initialisers.
         bool in_member_initialisers = false;
         int declarators = 1;
@@ -230,6 +232,9 @@ class Walker {
             return false;
         }
         if (token == "[") {
+            if (declaration.last() == "=" && declaration.words.size() > 1) {
+                declaration.lambda = declaration.words[declaration.words.size() - 2];
+            }
             skip_group();
             return false;
         }
@@ -317,15 +322,19 @@ class Walker {
         }
         const bool initialises_member = declaration.in_member_initialisers &&
                                         declaration.last() != "()" && declaration.last() != "{}";
-        if (declaration.has_parentheses && !declaration.has_initializer && !initialises_member) {
-            const int first = tokens_[at_].line;
-            skip_group();
+        const bool is_function =
+            declaration.has_parentheses && !declaration.has_initializer && !initialises_member;
+        const int first = tokens_[at_].line;
+        skip_group();
+        const std::string name =
+            is_function ? declaration.function : std::exchange(declaration.lambda, {});
+        if (!name.empty()) {
             const int last = tokens_[at_ - 1].line;
-            shape_.functions.push_back(
-                {declaration.function, declaration.first_line, last - first + 1});
+            shape_.functions.push_back({name, declaration.first_line, last - first + 1});
+        }
+        if (is_function) {
             return true;
         }
-        skip_group();
         declaration.words.emplace_back("{}");
         return false;
     }

@@ -34,7 +34,8 @@ struct ClassShape {
 };
 
 struct CodeShape {
-    /// Functions at namespace and class scope; a lambda belongs to the function around it.
+    /// Functions at namespace and class scope, and lambdas that initialise a variable there; any
+    /// other lambda belongs to the function around it.
     std::vector<FunctionShape> functions;
     /// Classes at namespace and class scope.
     std::vector<ClassShape> classes;

@@ -49,7 +49,7 @@ TEST(CodeShape, CountsLinesFromBraceToBrace) {
 
 TEST(CodeShape, DistinguishesBodiesFromInitialisers) {
     EXPECT_EQ(summary("const std::vector<int> table{\n1,\n2};\nconst int f = g([] {\n});\n"
-                      "constexpr auto square = [](int x) {\nreturn x * x;\n};"),
+                      "const std::array<int, 2> a = {\n1, 2};\nint b[2] = {\n1, 2};"),
               "");
     EXPECT_EQ(summary("template <class T>\nX<T>::X(int a) : Base<T>{a}, b_{a}, c_(d(a), {1}) {\n}"),
               "X:2 ");
@@ -98,6 +98,10 @@ TEST(CodeShape, KeepsItsPlaceAfterALambda) {
     EXPECT_EQ(
         summary("void f() {\n  const auto g = [&](int i) {\n    return i;\n  };\n}\nvoid h() {}"),
         "f:5 h:1 ");
+    EXPECT_EQ(summary("constexpr auto square = [](int x) -> int {\nreturn x * x;\n};\n"
+                      "const int one = [] {\nreturn 1; }();\nstruct A { std::function<int()> f = "
+                      "[]<class T>(T) {\nreturn 2; }; int g = 1; };"),
+              "square:3 one:2 f:2 A=2 ");
 }
 
 }  // namespace
