@@ -335,9 +335,13 @@ SOLVERS = [
     Mutation("a dense solve judges pairs in the units of the problem alone", "dense_eigen.cpp",
              "found.relative[j] = std::max(found.relative[j], in_units[j].relative);", "",
              [Test("shift_invert", "*StiffSupports*")]),
-    Mutation("a bound of errors ignores the length of the vector", "unit_residuals.cpp",
-             "(result.residuals[j] + rounding * result.norm_estimate) * length * length);",
-             "result.residuals[j] + rounding * result.norm_estimate);",
+    Mutation("pairs are not judged in balanced units", "solve_with_errors.cpp",
+             "worst <= accepted ||", "worst >= 0 ||", [Test("shift_invert", "*JudgedInBalancedUnits*")]),
+    Mutation("bounds of errors ignore a cut cluster", "solve_with_errors.cpp",
+             "if (result.cluster_cut) {", "if (false) {", [Test("dense_eigen", "*ClusterThatIsCut*")]),
+    Mutation("a bound of errors ignores the length of the vector", "solve_with_errors.cpp",
+             "errors.bounds[j] = (relative + rounding) * size * length * length;",
+             "errors.bounds[j] = (relative + rounding) * size;",
              [Test("dense_eigen", "EigenvalueErrors*")]),
 ]
 

@@ -105,6 +105,10 @@ constexpr std::int64_t pencil_rows = 100000;
 constexpr double pencil_products = 2.5e9;
 /// Such steps of lobpcg before it is compared with a factorisation.
 constexpr std::int64_t patient_pencil_steps = 150;
+/// A solve by factorisation hands over to a dense solve after usual_shifts shifts, or once they
+/// have taken patient_shifts times its work.
+constexpr double usual_shifts = 30;
+constexpr double patient_shifts = 2;
 /// With more rows than this the forecast of a factorisation itself takes seconds.
 constexpr std::int64_t most_forecast_rows = 200000;
 /// With more rows than this the forecast by cuDSS takes more than about a second.
@@ -121,6 +125,8 @@ constexpr double gpu_iteration_speed = 120;
 /// take at most 2 / counting_share of the work of a filter for the fewest pairs.
 constexpr double surely_slower = 4;
 constexpr double counting_share = 20;
+/// The small dense problems of lobpcg for each product: some 0.15 ms.
+constexpr double lobpcg_overhead = 2e5;
 /// Lanczos steps that find the ends of the spectrum for the forecast of a filter.
 constexpr int forecast_steps = 24;
 /// The time of a product of a method that iterates, with one column, in multiply-adds of
@@ -293,14 +299,23 @@ MethodChoice choose_end(Context& ctx, const EigenProblem<T>& problem, const Eige
         return {Method::automatic, ""};
     }
     const FactorForecast forecast = forecast_factorisation(ctx, problem, options);
-    const double most =
-        std::min(is_pencil ? pencil_products : crowded_products, limits.dense_work(limits.dense));
-    if (!forecast.fits(options.k) || forecast.solve_products(options.k, false) > most) {
-        return {Method::automatic, ""};
+    const double dense = limits.dense_work(is_pencil ? limits.interior : limits.dense);
+    const double most = is_pencil ? pencil_products : crowded_products;
+    // A graded B takes as many shifts at an end as eigenvalues in the interior.
+    if (!forecast.fits(options.k) || forecast.solve_products(options.k, false) > most ||
+        forecast.solve_products(options.k, is_pencil) > dense) {
+        return is_pencil && dense <= cheap_products
+                   ? MethodChoice{Method::dense, "B is given; " + few_rows(limits.rows)}
+                   : MethodChoice{Method::automatic, ""};
     }
-    return {Method::shift_invert,
-            (is_pencil ? "B is given; " : "the eigenvalues are crowded at this end; ") +
-                forecast.words() + ", are cheap"};
+    MethodChoice choice{Method::shift_invert,
+                        (is_pencil ? "B is given; " : "the eigenvalues are crowded at this end; ") +
+                            forecast.words() + ", are cheap"};
+    if (limits.rows <= limits.interior) {
+        const double steps = patient_shifts * dense / std::max(forecast.products, 1.0);
+        choice.hand_over_after = static_cast<std::int64_t>(std::clamp(steps, usual_shifts, 1e9));
+    }
+    return choice;
 }
 
 /// The method that iterates, by the kind of problem alone.
@@ -580,8 +595,9 @@ class AutomaticSolve {
 
     /// The work of the iteration so far, in multiply-adds of SparseLdlt.
     double work_so_far(bool on_gpu) const {
+        const double more = result_.method == Method::lobpcg ? lobpcg_overhead : 0;
         return static_cast<double>(std::max<std::int64_t>(result_.operator_applications, 1)) *
-               product_work(problem_, on_gpu);
+               (product_work(problem_, on_gpu) + more);
     }
 
     /// `may_go_on`: the iteration has used its steps. Otherwise it gave up, or its pairs are too
@@ -594,7 +610,10 @@ class AutomaticSolve {
         if (limits.can_factorise) {
             forecast = forecast_factorisation(ctx_, problem_, options_);
             const double pairs = likely_pairs(options_, result_.expected_count);
-            if (forecast.fits(pairs)) {
+            // Units of the unknowns that fit one end of a graded pencil do not fit the other.
+            const bool fits_units =
+                problem_.b == nullptr || !wants_both_ends(options_.which) || !std::isfinite(dense);
+            if (forecast.fits(pairs) && fits_units) {
                 factorised = forecast.solve_products(pairs, is_interior(options_));
             }
         }

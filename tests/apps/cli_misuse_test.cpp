@@ -21,9 +21,9 @@
 namespace quiver::test {
 namespace {
 
-/// LOBPCG multiplies B = diag(1, 1, -1e-3) by 1024, so that its rows have the sizes of those of A.
+/// The largest row of B = diag(1, 1, -1e-3) keeps its size in the units of LOBPCG.
 constexpr const char* indefinite_in_units =
-    "LOBPCG: B is not positive definite: -1.02 is one of its Ritz values, its norm about 1.02e+03 "
+    "LOBPCG: B is not positive definite: -0.001 is one of its Ritz values, its norm about 1 "
     "(in units that make the rows of A and B alike)";
 
 struct Row {

@@ -47,7 +47,7 @@ constexpr Exception large_classes[] = {
     {"apps/eigs.hpp", "EigsOptions", 24, "a record: one member for each option"},
     {"apps/report.hpp", "EigsReport", 36, "a record: one member for each field of the report"},
     {"kernels/operations/spmmv.hpp", "SpmmvArgs", 31, "a record: the arguments of a leaf"},
-    {"solvers/eigen/eigen_result.hpp", "EigenResult", 22,
+    {"solvers/eigen/eigen_result.hpp", "EigenResult", 23,
      "a record: one member for each field of the result"},
     {"solvers/eigen/jacobi_davidson/jada_basis.hpp", "JadaBasis", 33,
      "six blocks and their small matrices"},

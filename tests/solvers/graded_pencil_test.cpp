@@ -200,6 +200,38 @@ class GradedPencilTest : public ::testing::Test {
         expect(pencil, window(method, pencil.spectrum, middle - 3, middle + 6), relative);
     }
 
+    /// Blocks of two rows: a random pencil of two rows times 2^-e, where the unit of its second row
+    /// is another power of two. The eigenvalues have the sizes 2^e of the blocks, and are known
+    /// with all digits.
+    Pencil blocks_over_decades() {
+        constexpr int n = 80;
+        Pencil pencil{DenseRows<T>(n, std::vector<T>(n)), DenseRows<T>(n, std::vector<T>(n)), {}};
+        std::uniform_real_distribution<double> uniform(0.1, 1);
+        for (int i = 0; i < n; i += 2) {
+            const auto at = static_cast<std::size_t>(i);
+            const double size = std::ldexp(1.0, (i * 7 % n) / 2 - n / 4);
+            const auto a = static_cast<real_t<T>>(uniform(random));
+            const auto b = static_cast<real_t<T>>(uniform(random));
+            const auto mass = std::ldexp(real_t<T>(1), (i * 11 % 40) - 20);
+            // [1 a; a 4] and [2 0; 0 b]: 2 b l^2 - (b + 8) l + 4 - a^2 = 0
+            const double p = (b + 8) / (4 * static_cast<double>(b));
+            const double q = (4 - static_cast<double>(a) * a) / (2 * static_cast<double>(b));
+            const double root = p + std::sqrt(p * p - q);
+            pencil.spectrum.push_back(size * root);
+            pencil.spectrum.push_back(size * q / root);
+            const auto times = [&](double value) {
+                return T(static_cast<real_t<T>>(size * mass * value));
+            };
+            pencil.a[at][at] = times(1);
+            pencil.a[at][at + 1] = pencil.a[at + 1][at] = times(a);
+            pencil.a[at + 1][at + 1] = times(4);
+            pencil.b[at][at] = T(2 * mass);
+            pencil.b[at + 1][at + 1] = T(b * mass);
+        }
+        std::sort(pencil.spectrum.begin(), pencil.spectrum.end());
+        return pencil;
+    }
+
     Context ctx = test::make_context();
     std::mt19937_64 random = test::make_generator();
 };
@@ -217,37 +249,8 @@ TYPED_TEST(GradedPencilTest, UnitsOverManyDecades) {
     }
 }
 
-/// Blocks of two rows: a random pencil of two rows times 2^-e, where the unit of its second row is
-/// another power of two. The eigenvalues have the sizes 2^e of the blocks, and are known with all
-/// digits.
 TYPED_TEST(GradedPencilTest, EigenvaluesOverManyDecades) {
-    using T = TypeParam;
-    constexpr int n = 80;
-    typename GradedPencilTest<T>::Pencil pencil{
-        DenseRows<T>(n, std::vector<T>(n)), DenseRows<T>(n, std::vector<T>(n)), {}};
-    std::uniform_real_distribution<double> uniform(0.1, 1);
-    for (int i = 0; i < n; i += 2) {
-        const auto at = static_cast<std::size_t>(i);
-        const double size = std::ldexp(1.0, (i * 7 % n) / 2 - n / 4);
-        const auto a = static_cast<real_t<T>>(uniform(this->random));
-        const auto b = static_cast<real_t<T>>(uniform(this->random));
-        const auto mass = std::ldexp(real_t<T>(1), (i * 11 % 40) - 20);
-        // [1 a; a 4] and [2 0; 0 b]: 2 b l^2 - (b + 8) l + 4 - a^2 = 0
-        const double p = (b + 8) / (4 * static_cast<double>(b));
-        const double q = (4 - static_cast<double>(a) * a) / (2 * static_cast<double>(b));
-        const double root = p + std::sqrt(p * p - q);
-        pencil.spectrum.push_back(size * root);
-        pencil.spectrum.push_back(size * q / root);
-        const auto times = [&](double value) {
-            return T(static_cast<real_t<T>>(size * mass * value));
-        };
-        pencil.a[at][at] = times(1);
-        pencil.a[at][at + 1] = pencil.a[at + 1][at] = times(a);
-        pencil.a[at + 1][at + 1] = times(4);
-        pencil.b[at][at] = T(2 * mass);
-        pencil.b[at + 1][at + 1] = T(b * mass);
-    }
-    std::sort(pencil.spectrum.begin(), pencil.spectrum.end());
+    const auto pencil = this->blocks_over_decades();
     for (const Method method : {Method::shift_invert, Method::dense, Method::automatic}) {
         this->expect(pencil, this->wanted(method, Which::smallest, 5), true);
         this->expect(pencil, this->wanted(method, Which::smallest_magnitude, 5), true);
@@ -287,6 +290,28 @@ std::vector<double> chain_eigenvalues(const std::vector<double>& diagonal,
         values.push_back(static_cast<double>(high));
     }
     return values;
+}
+
+/// A method that works in the units of the problem finds residuals below tol ||A|| without a
+/// correct digit. What it returns as converged must be right.
+TYPED_TEST(GradedPencilTest, PairsAreJudgedInBalancedUnits) {
+    const auto pencil = this->blocks_over_decades();
+    SparseMatrix<TypeParam> a = test::stored(this->ctx, pencil.a);
+    SparseMatrix<TypeParam> b = test::stored(this->ctx, pencil.b);
+    for (const Method method : {Method::lanczos, Method::chebyshev, Method::lobpcg}) {
+        // Of 60 largest values the smallest are 10^-8 of the largest.
+        for (const int k : {5, 60}) {
+            EigenOptions options = this->wanted(method, Which::largest, k);
+            options.tol = 1e-5;
+            const std::vector<double> exact = test::wanted(pencil.spectrum, options);
+            const auto result = eigensolve(this->ctx, EigenProblem<TypeParam>{a, &b}, options);
+            SCOPED_TRACE(std::string(to_string(method)) + " " + std::to_string(k));
+            EXPECT_TRUE(result.converged || k > 5) << result.message;
+            for (std::size_t j = 0; result.converged && j < result.errors.size(); ++j) {
+                EXPECT_NEAR(result.eigenvalues[j], exact[j], 0.1 * exact[j]) << j;
+            }
+        }
+    }
 }
 
 /// An iteration that works in the units of the problem finds residuals below tol ||A|| without a

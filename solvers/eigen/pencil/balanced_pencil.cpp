@@ -53,7 +53,8 @@ class BalancedSolve {
             return solve_(ctx_, problem_, options_);
         }
         constexpr int most_solves = 4;
-        size_ = saved != nullptr ? saved->number(size_in_state) : likely_size();
+        const double likely = likely_size();
+        size_ = saved != nullptr ? saved->number(size_in_state) : likely;
         units_.balance(size_);
         ctx_.emit(FallbackEvent{std::string(to_string(method_)) + words_of_other_units});
         estimate_norms();
@@ -138,9 +139,10 @@ class BalancedSolve {
         constexpr double close = 256;
         const double first = std::abs(result.eigenvalues.front());
         const double last = std::abs(result.eigenvalues.back());
-        const double found = options_.which == Which::smallest  ? last
-                             : options_.which == Which::largest ? first
-                                                                : std::max(first, last);
+        const double wanted = options_.which == Which::smallest  ? last
+                              : options_.which == Which::largest ? first
+                                                                 : std::max(first, last);
+        const double found = std::max(wanted, units_.least_value());
         if (found <= close * size_ && size_ <= close * found) {
             return false;
         }

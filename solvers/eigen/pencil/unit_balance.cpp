@@ -25,6 +25,8 @@ constexpr int most_passes = 8;
 constexpr double alike = 16;
 /// Rows of B (squares of units) that differ by less than 2^bits_needed need no other units.
 constexpr int bits_needed = 8;
+/// x^H B x of a wanted eigenvector, relative to ||B|| ||x||^2, in units of rounding.
+constexpr double least_share = 1024;
 
 }  // namespace
 
@@ -162,12 +164,16 @@ double UnitBalance<T>::likely_value(Which which, int k) {
     const bool near_zero = (positive && which == Which::smallest) ||
                            (negative && which == Which::largest) ||
                            which == Which::smallest_magnitude;
+    if (!near_zero) {
+        const Range range = range_of(sizes);
+        least_value_ = least_share * static_cast<double>(epsilon_v<T>) * range.largest;
+    }
     double seen = 0;
     for (int at = 0; at <= 2 * most; ++at) {
         const int exponent = near_zero ? at - most : most - at;
         seen += rows[static_cast<std::size_t>(most + exponent)];
         if (seen >= k) {
-            return std::ldexp(1.0, exponent);
+            return std::max(std::ldexp(1.0, exponent), least_value_);
         }
     }
     return 1;  // A has fewer than k rows that are not 0

@@ -40,8 +40,12 @@ class UnitBalance {
     /// Throws IndefiniteError on all ranks if a row of B is zero. Collective.
     void refuse_zero_rows() const;
     /// The size of the k-th wanted eigenvalue at an end or, for smallest_magnitude, of the k-th
-    /// smallest |lambda|, estimated from the norms of rows.
+    /// smallest |lambda|, estimated from the norms of rows; at least least_value().
     double likely_value(Which which, int k);
+    /// Units for smaller eigenvalues than this would lose those that are wanted and largest: the
+    /// B-norms of their vectors would be rounding errors. Known after likely_value(); 0 if the
+    /// wanted eigenvalues are the smallest in size.
+    double least_value() const { return least_value_; }
     /// Equilibrates A and theta B; theta: the size of the wanted eigenvalues. The largest row of
     /// D B D is then of size 1, so that a residual tells by how much an eigenvalue may differ.
     /// Cost: up to 8 products with A and B of 8 columns each, and one with B.
@@ -80,6 +84,7 @@ class UnitBalance {
     /// all ranks).
     std::int64_t zero_rows_ = 0;
     std::int64_t first_zero_row_ = 0;
+    double least_value_ = 0;
     std::int64_t applications_ = 0;
 };
 

@@ -500,8 +500,7 @@ bool SpectrumSlicer<W>::bracket_smallest(int k) {
 /// `missing` further pairs of the cluster, no matter which of its pairs.
 template <class W>
 bool SpectrumSlicer<W>::take_cluster(double sigma, double width, std::int64_t missing) {
-    cut_cluster_ = sigma;
-    cut_width_ = std::max(cut_width_, width);
+    cut_ = CutCluster{sigma, std::max(cut_width(), width)};
     if (missing <= 0) {
         return true;
     }
@@ -515,8 +514,8 @@ bool SpectrumSlicer<W>::take_cluster(double sigma, double width, std::int64_t mi
 
 template <class W>
 bool SpectrumSlicer<W>::fill_cluster(int total) {
-    return !cut_cluster_ || take_cluster(*cut_cluster_, cut_width_,
-                                         total - static_cast<std::int64_t>(values_.size()));
+    return !cut_ || take_cluster(cut_->shift, cut_->width,
+                                 total - static_cast<std::int64_t>(values_.size()));
 }
 
 /// Finds the wanted pairs on both sides of the last shift, then a shift behind them.

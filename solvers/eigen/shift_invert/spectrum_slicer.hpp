@@ -80,9 +80,9 @@ class SpectrumSlicer {
     /// found.
     double largest_residual() const { return largest_residual_; }
     /// True if the wanted set ends in a cluster that no factorisation can resolve.
-    bool cluster_is_cut() const { return cut_cluster_.has_value(); }
+    bool cluster_is_cut() const { return cut_.has_value(); }
     /// The width of the interval that holds that cluster; 0 if none is cut.
-    double cut_width() const { return cut_width_; }
+    double cut_width() const { return cut_ ? cut_->width : 0; }
     bool is_stopped() const { return stopped_; }
     /// Why a claim was not proved.
     const std::string& message() const { return message_; }
@@ -152,9 +152,12 @@ class SpectrumSlicer {
     bool is_in_cluster_ = false;
     /// The number of calls of keepers() that left a pair to another shift because of its residual.
     int rejections_ = 0;
-    /// The shift beside the cluster in which the wanted set ends.
-    std::optional<double> cut_cluster_;
-    double cut_width_ = 0;
+    /// The shift beside the cluster in which the wanted set ends, and the width of its interval.
+    struct CutCluster {
+        double shift = 0;
+        double width = 0;
+    };
+    std::optional<CutCluster> cut_;
     bool stopped_ = false;
     std::string message_;
     std::uint64_t seed_;
