@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # quiver_test(NAME SOURCES file... [RANKS n...] [NIGHTLY n...] [GPU_RANKS n...] [GPU_SHARDS n] [VECTORS v...]
-#             [LIBRARIES target...])
+#             [LIBRARIES target...] [UNOPTIMISED])
 # Builds test NAME from the sources and quiver_test_main and registers with CTest
 #   NAME       label unit  one process, host memory
 #   NAME.npN   label mpi   N ranks (RANKS), host memory
@@ -33,16 +33,19 @@ set(QUIVER_LONG_TESTS eigen_matrix nvrtc mixed_plans dense_kernels eigen tidy_ch
 
 # The common parts of all tests, compiled once: main, and a precompiled header of the standard
 # library and GoogleTest. With CMAKE_DISABLE_PRECOMPILE_HEADERS a test has only the headers that it
-# includes.
-add_library(quiver_test_main OBJECT ${PROJECT_SOURCE_DIR}/tests/support/main.cpp)
-target_link_libraries(quiver_test_main PUBLIC quiver_flags GTest::gtest MPI::MPI_CXX OpenMP::OpenMP_CXX
-    Quiver::solvers)
-target_precompile_headers(quiver_test_main PRIVATE <algorithm> <array> <cmath> <complex> <cstdint>
-    <cstdlib> <filesystem> <fstream> <functional> <limits> <map> <memory> <numeric> <optional>
-    <random> <span> <sstream> <stdexcept> <string> <string_view> <tuple> <type_traits> <utility>
-    <vector> <gtest/gtest.h>)
-# Tests instantiate many templates, which -O1 compiles faster, and run short loops.
+# includes. Most tests instantiate many templates, which -O1 compiles faster than -O2, and run loops. The tests that
+# are UNOPTIMISED leave nearly all work to the library, and -O0 compiles them in two thirds of the time of -O1.
+foreach(main quiver_test_main quiver_test_main_unoptimised)
+    add_library(${main} OBJECT ${PROJECT_SOURCE_DIR}/tests/support/main.cpp)
+    target_link_libraries(${main} PUBLIC quiver_flags GTest::gtest MPI::MPI_CXX OpenMP::OpenMP_CXX
+        Quiver::solvers)
+    target_precompile_headers(${main} PRIVATE <algorithm> <array> <cmath> <complex> <cstdint>
+        <cstdlib> <filesystem> <fstream> <functional> <limits> <map> <memory> <numeric> <optional>
+        <random> <span> <sstream> <stdexcept> <string> <string_view> <tuple> <type_traits> <utility>
+        <vector> <gtest/gtest.h>)
+endforeach()
 quiver_optimise(quiver_test_main -O1)
+quiver_optimise(quiver_test_main_unoptimised -O0)
 
 # Dense algebra whose results tests compare with those of the library.
 add_library(quiver_test_oracle STATIC ${PROJECT_SOURCE_DIR}/tests/support/dense_oracle.cpp)
@@ -90,11 +93,17 @@ if(QUIVER_BUILD_APPS)
 endif()
 
 function(quiver_test name)
-    cmake_parse_arguments(arg "" "GPU_SHARDS" "SOURCES;RANKS;NIGHTLY;GPU_RANKS;VECTORS;LIBRARIES" ${ARGN})
+    cmake_parse_arguments(arg "UNOPTIMISED" "GPU_SHARDS" "SOURCES;RANKS;NIGHTLY;GPU_RANKS;VECTORS;LIBRARIES" ${ARGN})
+    set(main quiver_test_main)
+    set(level -O1)
+    if(arg_UNOPTIMISED)
+        set(main quiver_test_main_unoptimised)
+        set(level -O0)
+    endif()
     add_executable(test_${name} ${arg_SOURCES})
-    target_link_libraries(test_${name} PRIVATE quiver_test_main ${arg_LIBRARIES})
-    target_precompile_headers(test_${name} REUSE_FROM quiver_test_main)
-    quiver_optimise(test_${name} -O1)
+    target_link_libraries(test_${name} PRIVATE ${main} ${arg_LIBRARIES})
+    target_precompile_headers(test_${name} REUSE_FROM ${main})
+    quiver_optimise(test_${name} ${level})
     target_compile_definitions(test_${name} PRIVATE QUIVER_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
         QUIVER_BINARY_DIR="${PROJECT_BINARY_DIR}")
     quiver_register_test(${name} 1 unit $<TARGET_FILE:test_${name}>)

@@ -20,6 +20,12 @@ namespace {
 template <class T>
 class ParallelRows : public ::testing::Test {
   protected:
+    void SetUp() override {
+        if (Comm(MPI_COMM_WORLD).size() > 1) {
+            GTEST_SKIP() << "each process would do the same as one";
+        }
+    }
+
     std::mt19937_64 generator = make_generator();
 
     /// The number of rows of a block of slightly more than 256 KiB.
@@ -31,7 +37,7 @@ class ParallelRows : public ::testing::Test {
         return integer_global<T>(generator, rows, cols);
     }
 
-    /// Calls check(ctx, width, layout) for 2, 3 and 5 threads. Every rank has its own blocks.
+    /// Calls check(ctx, width, layout) for 2, 3 and 5 threads.
     template <class Check>
     void for_threads(const Check& check) {
         for (const int threads : {2, 3, 5}) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/shifted_gram.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <random>
@@ -145,8 +146,9 @@ TYPED_TEST(ShiftedGram, MatchesTheReferenceForRandomShapes) {
 /// Sums of products of small integers are exact in any order. On a GPU each thread has more rows
 /// than are in flight at a time.
 TYPED_TEST(ShiftedGram, IsExactOnSmallIntegers) {
+    const int share = is_host_repetition() ? 5 : 1;
     for (const int n : {1, 8, 30, 33, 64}) {
-        const auto given = this->integers(n > 30 ? 50000 : 90000, n, n == 30 ? 2 : 1);
+        const auto given = this->integers((n > 30 ? 50000 : 90000) / share, n, n == 30 ? 2 : 1);
         const SmallMatrix<double> actual = this->run(given, layouts[n % 3]);
         SmallMatrix<double> exact(n + 1, n);
         std::vector<double> z(static_cast<std::size_t>(n + 1), 1);
@@ -157,14 +159,15 @@ TYPED_TEST(ShiftedGram, IsExactOnSmallIntegers) {
                     given.factor * (reference::converted<double>(given.x(r, j)) - given.shift[at]);
             }
             for (int i = 0; i <= n; ++i) {
-                for (int j = 0; j < n; ++j) {
+                for (int j = i < n ? i : 0; j < n; ++j) {
                     exact(i, j) += z[static_cast<std::size_t>(i)] * z[static_cast<std::size_t>(j)];
                 }
             }
         }
         for (int i = 0; i <= n; ++i) {
             for (int j = 0; j < n; ++j) {
-                ASSERT_EQ(actual(i, j), exact(i, j)) << n << " columns, " << i << ", " << j;
+                ASSERT_EQ(actual(i, j), i < n && j < i ? exact(j, i) : exact(i, j))
+                    << n << " columns, " << i << ", " << j;
             }
         }
     }

@@ -251,9 +251,11 @@ TYPED_TEST(AbftLanczos, FaultsBetweenStepsAreFoundAndRepaired) {
     using T = TypeParam;
     auto a = laplace3d<T>(this->ctx, 16, 15, 14);
     const std::vector<double> spectrum = laplace3d_spectrum(16, 15, 14);
+    const std::vector<int> procedures =
+        is_host_repetition() ? std::vector{1, 3, 8} : std::vector{1, 2, 3, 5, 8, 13};
     std::int64_t mended = 0;
     for (const int bit : sizeof(real_t<T>) == 4 ? std::vector{30, 29, 22} : std::vector{61, 51}) {
-        for (const int procedure : {1, 2, 3, 5, 8, 13}) {
+        for (const int procedure : procedures) {
             SCOPED_TRACE("bit " + std::to_string(bit) + " at " + std::to_string(procedure));
             StrikesRestarts<T> strikes(FaultPlace::basis, bit, procedure);
             ProtectedMatrix<T> guarded(this->ctx, a, {AbftMode::correct, {}, log_chunk});
@@ -272,7 +274,7 @@ TYPED_TEST(AbftLanczos, FaultsBetweenStepsAreFoundAndRepaired) {
             mended += guarded.counts().mended;
         }
     }
-    EXPECT_GT(mended, 6);
+    EXPECT_GT(mended, std::ssize(procedures));
 }
 
 /// With many chunks only the rotation checks V; it also locates and repairs the wrong rows. Every

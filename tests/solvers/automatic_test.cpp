@@ -374,7 +374,8 @@ TEST(AutomaticRule, TheInteriorOfASparseMatrixIsFactorised) {
     EXPECT_EQ(reason.find("eigenvalues nearest a target of a matrix with 3000 rows, factors of "),
               0U)
         << reason;
-    for (const int n : {50001, 100000}) {
+    for (const int n :
+         test::is_host_repetition() ? std::vector{50001} : std::vector{50001, 100000}) {
         const bool factorises = takes_large_matrices(ctx);
         EXPECT_EQ(chosen(n, target).method,
                   factorises ? Method::shift_invert : Method::jacobi_davidson);
@@ -451,7 +452,7 @@ TYPED_TEST_SUITE(HandOverTest, HandOverScalars);
 /// so that no iteration begins. For both ends this run is not made, and an iteration begins.
 TYPED_TEST(HandOverTest, AFactorisationFollowsAnIterationThatStalls) {
     using T = TypeParam;
-    for (const int n : {1100, 3100}) {
+    for (const int n : test::is_host_repetition() ? std::vector{1100} : std::vector{1100, 3100}) {
         SparseMatrix<T> a = beam<T>(this->ctx, n);
         const std::vector<double> spectrum = beam_spectrum(n);
         for (const Which which : {Which::smallest, Which::both_ends}) {

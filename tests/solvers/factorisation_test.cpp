@@ -254,10 +254,10 @@ TEST(Factorisation, NanInTheFactorsIsNotHidden) {
     EXPECT_TRUE(std::isnan(factors.error())) << factors.error();
 }
 
-/// 90,000 rows: the eigenvalues nearest a target, including copies.
+/// 52,900 rows: the eigenvalues nearest a target, including copies.
 TEST(Factorisation, MumpsOrCudssTakesMoreThan50000Rows) {
     Context ctx = test::make_context();
-    constexpr int nx = 300;
+    constexpr int nx = 230;
     SparseMatrix<double> a = test::laplace3d<double>(ctx, nx, nx, 1);
     EigenOptions options;
     options.method = Method::shift_invert;

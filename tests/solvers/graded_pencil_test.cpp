@@ -243,6 +243,9 @@ TYPED_TEST(GradedPencilTest, UnitsOverManyDecades) {
     for (const bool positive : {true, false}) {
         const auto pencil = this->random_pencil(n, positive);
         for (const Method method : {Method::shift_invert, Method::dense, Method::automatic}) {
+            if (method == Method::automatic && test::is_host_repetition()) {
+                continue;  // one of the other two
+            }
             this->expect_all(this->in_units(pencil, this->graded_units(n)), method);
             this->expect_all(this->in_units(pencil, this->mixed_units(n)), method);
         }

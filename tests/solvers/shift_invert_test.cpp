@@ -213,7 +213,8 @@ TYPED_TEST(ShiftInvertTest, CubesHaveTriplets) {
     const std::vector<double> spectrum = test::laplace3d_spectrum(7, 7, 7);
     EigenProblem<T> problem{a};
     for (const Which which : {Which::smallest, Which::largest, Which::target}) {
-        for (const int k : {1, 4, 6, 20}) {
+        for (const int k :
+             test::is_host_repetition() ? std::vector{6, 20} : std::vector{1, 4, 6, 20}) {
             for (const int block : k == 6 ? std::vector<int>{1, 3} : std::vector<int>{0}) {
                 EigenOptions options = factorised(which, k);
                 options.target = 4.1;
@@ -368,7 +369,7 @@ TYPED_TEST(ShiftInvertTest, AnEndOfManyNearlyEqualEigenvalues) {
     std::sort(spectrum.begin(), spectrum.end());
     SparseMatrix<T> a = test::diagonal<T>(this->ctx, spectrum);
     for (const Which which : {Which::smallest, Which::largest, Which::both_ends}) {
-        for (const int k : {1, 10, 16}) {
+        for (const int k : test::is_host_repetition() ? std::vector{16} : std::vector{1, 10, 16}) {
             const EigenOptions options = factorised(which, k);
             SCOPED_TRACE(std::string(to_string(which)) + ", " + std::to_string(k));
             const auto result = eigensolve(this->ctx, EigenProblem<T>{a}, options);

@@ -72,6 +72,10 @@ int case_step() {
     return is_repetition && std::getenv("QUIVER_TEST_ALL_CASES") == nullptr ? 5 : 1;
 }
 
+bool is_host_repetition() {
+    return case_step() > 1 && test_place() == Place::host;
+}
+
 }  // namespace quiver::test
 
 int main(int argc, char** argv) {

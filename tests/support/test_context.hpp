@@ -25,4 +25,8 @@ std::mt19937_64 make_generator();
 /// cases of the first.
 int case_step();
 
+/// True where case_step() is not 1, except on a device. For cases in which several ranks, or a
+/// narrower instruction set, have nothing new, but a device has.
+bool is_host_repetition();
+
 }  // namespace quiver::test

@@ -5,6 +5,7 @@
 #include "kernels/cuda/mixed_plan.hpp"
 
 #include <array>
+#include <cstdlib>
 #include <map>
 #include <random>
 
@@ -291,8 +292,12 @@ void for_each_row_shape(int m, int n, F&& f) {
 }
 
 TEST(MixedPlans, EveryShapeHasOne) {
+    const int step = std::getenv("QUIVER_TEST_ALL_CASES") != nullptr ? 1 : 7;
     for (int m = 1; m <= widest_mixed; ++m) {
-        for (int n = 1; n <= widest_mixed; n += m % 3 + 1) {
+        for (int n = 1; n <= widest_mixed; ++n) {
+            if (n != m && n != widest_mixed && (5 * m + n) % step != 0) {
+                continue;
+            }
             const auto check = [&](const std::vector<MixedPlan>& plans) {
                 ASSERT_FALSE(plans.empty()) << m << " x " << n;
                 for (const MixedPlan& plan : plans) {
@@ -313,7 +318,7 @@ TEST(MixedPlans, EveryShapeHasOne) {
 }
 
 TEST(MixedPlans, TheFirstChoicesCompileForHopperWithFewSpills) {
-    Batch batch(3);
+    Batch batch(6);
     const auto add = [&](const PlannedKernel& planned) {
         batch.add(planned.source, "sm_90", planned.expression);
     };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Compiles the device sources, without a GPU, and reads registers and spills from the compiler's
-// log. Each test compiles a random part of its instances; with QUIVER_TEST_ALL_CASES ten times as
+// log. Each test compiles a random part of its instances; with QUIVER_TEST_ALL_CASES 20 times as
 // many.
 #include <algorithm>
 #include <array>
@@ -185,7 +185,7 @@ void for_each_conversion(F&& f) {
 }
 
 TEST(Nvrtc, CompilesProductsInDoubleWithoutSpills) {
-    Batch batch(8);
+    Batch batch(16);
     for (int width = 1; width <= widest_panel; ++width) {
         add_products(batch, "sm_90", Dtype::d, width, width);
         const bool dots = width % 2 == 0;
@@ -245,7 +245,7 @@ void add_summed(Batch& batch) {
 }
 
 TEST(Nvrtc, CompilesProductsWithChecksumsWithFewSpills) {
-    Batch batch(3);
+    Batch batch(6);
     add_summed<double>(batch);
     add_summed<std::complex<double>>(batch);
 
@@ -257,7 +257,7 @@ TEST(Nvrtc, CompilesProductsWithChecksumsWithFewSpills) {
 }
 
 TEST(Nvrtc, CompilesStreamedProductsWithFewSpills) {
-    Batch batch(4);
+    Batch batch(8);
     std::set<std::string> seen;
     std::set<std::string> wide;
     for (const Dtype scalar : {Dtype::s, Dtype::d, Dtype::c, Dtype::z}) {
@@ -288,7 +288,7 @@ TEST(Nvrtc, CompilesStreamedProductsWithFewSpills) {
 }
 
 TEST(Nvrtc, CompilesStreamedSumsWithoutSpills) {
-    Batch batch(5);
+    Batch batch(15);
     std::set<std::string> seen;
     for (const Dtype scalar : {Dtype::s, Dtype::d, Dtype::c, Dtype::z}) {
         for (const ProductShape& shape : ProductShape::streamed_sums(scalar)) {
@@ -338,7 +338,7 @@ TEST(Nvrtc, LanesOfComplexTensorProductsShareOneLoop) {
 }
 
 TEST(Nvrtc, CompilesFusedProductsInDoubleWithoutSpills) {
-    Batch batch(4);
+    Batch batch(8);
     for (int width = 1; width <= widest_panel; width += width < 4 ? 1 : 5) {
         add_fused(batch, "sm_90", Dtype::d, width, width);
     }
@@ -351,7 +351,7 @@ TEST(Nvrtc, CompilesFusedProductsInDoubleWithoutSpills) {
 
 TEST(Nvrtc, CompilesSomeOfEverythingElse) {
     auto generator = test::make_generator();
-    Batch batch(15);
+    Batch batch(30);
     for (const char* arch : {"sm_80", "sm_90", "sm_100"}) {
         const auto add = [&](const char* source, const std::string& expression) {
             if (generator() % 20 == 0) {
@@ -405,7 +405,7 @@ TEST(Nvrtc, CompilesAtomicSums) {
 }
 
 TEST(Nvrtc, CompilesColumnKernelsAndSparseProductsInDouble) {
-    Batch batch(4);
+    Batch batch(8);
     const auto add = [&](const char* source, const std::string& expression) {
         batch.add(source, "sm_90", expression);
     };
@@ -427,7 +427,7 @@ void add_kmeans(Batch& batch, const char* arch) {
 }
 
 TEST(Nvrtc, CompilesKmeansWithoutSpills) {
-    Batch batch(2);
+    Batch batch(6);
     for (const char* arch : {"sm_80", "sm_90"}) {
         add_kmeans<float, float>(batch, arch);
         add_kmeans<double, double>(batch, arch);
@@ -464,7 +464,7 @@ void add_shifted_grams(Batch& batch, const char* arch) {
 }
 
 TEST(Nvrtc, CompilesShiftedGramsWithoutSpills) {
-    Batch batch(3);
+    Batch batch(9);
     for (const char* arch : {"sm_80", "sm_90"}) {
         add_shifted_grams<float>(batch, arch);
         add_shifted_grams<double>(batch, arch);
@@ -488,7 +488,7 @@ void add_hamiltonian(Batch& batch, const char* arch) {
 }
 
 TEST(Nvrtc, CompilesHamiltoniansWithoutSpills) {
-    Batch batch(4);
+    Batch batch(8);
     add_hamiltonian<float>(batch, "sm_90");
     add_hamiltonian<double>(batch, "sm_90");
     add_hamiltonian<std::complex<float>>(batch, "sm_90");
@@ -579,7 +579,7 @@ void for_each_batched_kernel(F&& f) {
 }
 
 TEST(Nvrtc, CompilesBatchedFactorisationsInDoubleWithFewSpills) {
-    Batch batch(2);
+    Batch batch(4);
     const auto add = [&](const char* source, const std::string& expression) {
         batch.add(source, "sm_90", expression);
     };
@@ -601,7 +601,7 @@ TEST(Nvrtc, CompilesBatchedFactorisationsInDoubleWithFewSpills) {
 }
 
 TEST(Nvrtc, CompilesSomeBatchedKernelsOfAllScalars) {
-    Batch batch(400);
+    Batch batch(800);
     for (const Dtype dtype : {Dtype::s, Dtype::d, Dtype::c, Dtype::z}) {
         visit_dtype(dtype, [&]<class T>() {
             for_each_batched_kernel<T>([&](const char* source, const std::string& expression) {
@@ -632,7 +632,7 @@ void add_mtsm(Batch& batch, const char* arch, Dtype a, int n, bool along_sum, bo
 }
 
 TEST(Nvrtc, CompilesMtsmWithoutSpills) {
-    Batch batch(4);
+    Batch batch(8);
     for (const bool along_sum : {false, true}) {
         for (const int n : {1, 2, 5, 8, 16, 32, 64}) {
             add_mtsm(batch, "sm_90", Dtype::d, n, along_sum, false);
@@ -677,7 +677,7 @@ TEST(Nvrtc, CompilesShiftedMtsmWithoutSpills) {
 }
 
 TEST(Nvrtc, CompilesDirectMtsmWithoutSpills) {
-    Batch batch(4);
+    Batch batch(8);
     for (const Dtype scalar : {Dtype::s, Dtype::d, Dtype::c, Dtype::z}) {
         for (const int n : {1, 2, 4, 7, 8, 12, 16, 20}) {
             for (const int unit : {4, 8, 16}) {

@@ -89,11 +89,13 @@ TYPED_TEST(IndexChecks, ChangeNoBit) {
     }
 }
 
-/// Flips bits of random words in each index array, one at a time: every bit of a word once.
+/// Flips bits of random words in each index array, one at a time: every bit of a word once; every
+/// fifth where is_host_repetition().
 TYPED_TEST(IndexChecks, WrongIndicesReachNoOtherMemory) {
     using T = TypeParam;
     Context ctx = make_context();
     auto generator = make_generator();
+    const int step = is_host_repetition() ? 5 : 1;
     int flips = 0;
     for (const SparseFormat& format : formats) {
         SparseMatrix<T> a(ctx, uneven_rows<T>(ctx.comm(), 700, format), format);
@@ -101,7 +103,7 @@ TYPED_TEST(IndexChecks, WrongIndicesReachNoOtherMemory) {
         const std::vector<MatrixArray> arrays = a.arrays();
         for (std::size_t which = 1; which < arrays.size(); ++which) {
             const MatrixArray& array = arrays[which];
-            for (int bit = 0; bit < 64; ++bit) {
+            for (int bit = 0; bit < 64; bit += step) {
                 const std::size_t words = (array.bytes + 7) / 8;
                 const std::size_t byte =
                     8 * (generator() % std::max<std::size_t>(words, 1)) + bit / 8;
@@ -129,7 +131,7 @@ TYPED_TEST(IndexChecks, WrongIndicesReachNoOtherMemory) {
             }
         }
     }
-    EXPECT_GE(ctx.comm().sum(std::int64_t{flips}), 3 * 2 * 64);
+    EXPECT_GE(ctx.comm().sum(std::int64_t{flips}), 3 * 2 * 64 / step);
 }
 
 enum class Changed : std::uint8_t { columns, offsets, row_list, lengths };
