@@ -99,7 +99,8 @@ void synchronize(Stream stream) {
 }
 
 void* allocate(std::size_t bytes, Stream stream) {
-    // compute-sanitizer takes a copy of the last bytes (copy_async_part()) for a read of 16 bytes.
+    // Multiples of 16 bytes, because compute-sanitizer reports copy_async_part() of the last bytes
+    // as a read of 16 bytes.
     constexpr std::size_t unit = 16;
     void* pointer = nullptr;
     const cudaError_t error = cudaMallocAsync(&pointer, (bytes + unit - 1) / unit * unit, stream);

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # quiver_test(NAME SOURCES file... [RANKS n...] [NIGHTLY n...] [GPU_RANKS n...] [GPU_SHARDS n] [VECTORS v...]
 #             [LIBRARIES target...] [UNOPTIMISED])
-# Builds test NAME from the sources and quiver_test_main and registers with CTest
+# Builds test NAME from the sources and quiver_test_main (UNOPTIMISED: at -O0, for tests that leave nearly all work to
+# the library) and registers with CTest
 #   NAME       label unit  one process, host memory
 #   NAME.npN   label mpi   N ranks (RANKS), host memory
 #   NAME.nightly.npN, NAME.nightly.V  label nightly  all cases on N ranks (NIGHTLY) and with each of VECTORS; other

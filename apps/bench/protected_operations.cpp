@@ -160,13 +160,13 @@ class BlockCases {
           product_(n, n) {}
 
     Operation tsmm_case() {
-        return make_case("tsmm", multiply(), [this](auto& g) {
+        return make_case("tsmm", tsmm_kernel(), [this](auto& g) {
             protected_tsmm(ctx_, g, T(1), x_.view(), c_, T(0), y_.view());
         });
     }
     Operation tsmm_case_with_sums() {
         x_sums_.emplace(ctx_, x_.view());
-        return make_case("tsmm, sums of X known", multiply(), [this](auto& g) {
+        return make_case("tsmm, sums of X known", tsmm_kernel(), [this](auto& g) {
             protected_tsmm(ctx_, g, T(1), x_.view(), c_, T(0), y_.view(),
                            {&*x_sums_, nullptr, nullptr});
         });
@@ -222,7 +222,7 @@ class BlockCases {
                 .guarded = guarded,
                 .result = [this] { return bits_of_y(); }};
     }
-    std::function<void()> multiply() {
+    std::function<void()> tsmm_kernel() {
         return [this] { tsmm(ctx_, T(1), x_.view(), c_, T(0), y_.view()); };
     }
     Bits bits_of_y() {

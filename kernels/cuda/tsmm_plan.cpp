@@ -171,7 +171,10 @@ std::optional<PlannedKernel> plan_kernel(const TsmmPlan& plan, const ProductShap
 
 /// The work of a multiprocessor for one row of X and Y, or a part of it.
 struct RowWork {
-    double instructions, wavefronts;
+    /// Instructions of warps.
+    double instructions;
+    /// Of 128 bytes of shared memory.
+    double wavefronts;
     /// Clocks of the units that multiply and add.
     double arithmetic = 0;
     /// The factor by which this part lengthens the time of the memory.

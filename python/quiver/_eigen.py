@@ -401,8 +401,8 @@ def _set_inverse(problem: _Problem, sigma: float | None, op_inv: Any, preconditi
         problem.preconditioner = make(preconditioner, "preconditioner")
     elif (sigma is not None and not _is_dense(problem) and problem.a.is_sparse
           and problem.n <= _MOST_FACTORISED_ROWS
-          # shift-invert factorises by itself, and `auto` takes it for a pencil: it judges residuals
-          # in balanced units, which jd with an inverse does not.
+          # shift-invert factorises by itself, and `auto` takes it for a pencil, because it counts
+          # the eigenvalues.
           and problem.request.method != "shift-invert"
           and not (problem.request.method == "auto" and problem.b is not None)
           and (problem.b is None or problem.b.is_sparse)):

@@ -23,7 +23,7 @@ struct EigenResult {
     std::vector<double> eigenvalues;
     /// ||A x - lambda B x|| / ||x||_2 of each pair, from a fresh product.
     std::vector<double> residuals;
-    /// Bounds of the errors of the eigenvalues, with B to first order in the residual
+    /// Bounds of the errors of the eigenvalues, with B estimates to first order in the residual
     /// (eigenvalue_errors()). Only eigensolve() computes them; empty for an interrupted solve with
     /// B.
     std::vector<double> errors;
@@ -40,8 +40,10 @@ struct EigenResult {
     /// True if the eigenvalue after the k-th equals the k-th to within the tolerance: the wanted
     /// set ends inside a cluster, and the choice of the returned copies is arbitrary.
     bool cluster_cut = false;
-    /// With cluster_cut: an eigenvalue of that cluster that was not returned may lie inside the
-    /// wanted set by this much: an estimate from residuals, mostly of the size of rounding errors.
+    /// With cluster_cut: how far inside the wanted set an omitted eigenvalue of the cluster may
+    /// lie, in the units of the eigenvalues (for a target: of distances from it; for magnitudes: of
+    /// |lambda|). Estimated from the residual of the next Ritz pair; with shift_invert() the width
+    /// of the interval that holds the cluster.
     double cut_depth = 0;
     std::int64_t iterations = 0;
     /// Products with the operator, counted by column, without those for `errors`; of shift_invert()

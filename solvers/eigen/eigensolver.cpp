@@ -25,6 +25,7 @@
 #include "solvers/eigen/lobpcg.hpp"
 #include "solvers/eigen/pencil/reduced_pencil.hpp"
 #include "solvers/eigen/pencil/solve_with_errors.hpp"
+#include "solvers/eigen/pencil/unit_balance.hpp"
 #include "solvers/eigen/search/audited_solve.hpp"
 #include "solvers/eigen/search/both_ends.hpp"
 #include "solvers/eigen/search/infinite_values.hpp"
@@ -105,10 +106,10 @@ constexpr std::int64_t pencil_rows = 100000;
 constexpr double pencil_products = 2.5e9;
 /// Such steps of lobpcg before it is compared with a factorisation.
 constexpr std::int64_t patient_pencil_steps = 150;
-/// A solve by factorisation hands over to a dense solve after usual_shifts shifts, or once they
-/// have taken patient_shifts times its work.
-constexpr double usual_shifts = 30;
-constexpr double patient_shifts = 2;
+/// shift_invert() hands over to a dense solve after least_patient_shifts factorisations or, if that
+/// is more, once they have taken patient_dense_solves times the work of the dense solve.
+constexpr double least_patient_shifts = 30;
+constexpr double patient_dense_solves = 2;
 /// With more rows than this the forecast of a factorisation itself takes seconds.
 constexpr std::int64_t most_forecast_rows = 200000;
 /// With more rows than this the forecast by cuDSS takes more than about a second.
@@ -125,8 +126,10 @@ constexpr double gpu_iteration_speed = 120;
 /// take at most 2 / counting_share of the work of a filter for the fewest pairs.
 constexpr double surely_slower = 4;
 constexpr double counting_share = 20;
-/// The small dense problems of lobpcg for each product: some 0.15 ms.
+/// The work of the small dense problems of lobpcg for each product, in multiply-adds of SparseLdlt:
+/// some 0.16 ms.
 constexpr double lobpcg_overhead = 2e5;
+
 /// Lanczos steps that find the ends of the spectrum for the forecast of a filter.
 constexpr int forecast_steps = 24;
 /// The time of a product of a method that iterates, with one column, in multiply-adds of
@@ -284,7 +287,8 @@ bool is_hard_end(Context& ctx, const EigenProblem<T>& problem, const EigenOption
 }
 
 /// Method::shift_invert for an end of the spectrum where it is likely to be faster than an
-/// iteration, else (always on a GPU, where iterations are fast) Method::automatic.
+/// iteration; else, with a B, Method::dense if that takes some 5 s at most; else, and always on a
+/// GPU, where iterations are fast, Method::automatic.
 template <class T>
 MethodChoice choose_end(Context& ctx, const EigenProblem<T>& problem, const EigenOptions& options,
                         const DirectLimits& limits) {
@@ -301,7 +305,7 @@ MethodChoice choose_end(Context& ctx, const EigenProblem<T>& problem, const Eige
     const FactorForecast forecast = forecast_factorisation(ctx, problem, options);
     const double dense = limits.dense_work(is_pencil ? limits.interior : limits.dense);
     const double most = is_pencil ? pencil_products : crowded_products;
-    // A graded B takes as many shifts at an end as eigenvalues in the interior.
+    // With a graded B an end may take as many shifts as an interior problem.
     if (!forecast.fits(options.k) || forecast.solve_products(options.k, false) > most ||
         forecast.solve_products(options.k, is_pencil) > dense) {
         return is_pencil && dense <= cheap_products
@@ -312,8 +316,9 @@ MethodChoice choose_end(Context& ctx, const EigenProblem<T>& problem, const Eige
                         (is_pencil ? "B is given; " : "the eigenvalues are crowded at this end; ") +
                             forecast.words() + ", are cheap"};
     if (limits.rows <= limits.interior) {
-        const double steps = patient_shifts * dense / std::max(forecast.products, 1.0);
-        choice.hand_over_after = static_cast<std::int64_t>(std::clamp(steps, usual_shifts, 1e9));
+        const double steps = patient_dense_solves * dense / std::max(forecast.products, 1.0);
+        choice.hand_over_after =
+            static_cast<std::int64_t>(std::clamp(steps, least_patient_shifts, 1e9));
     }
     return choice;
 }
@@ -506,7 +511,7 @@ class AutomaticSolve {
                    can_factorise(ctx_, problem_)) {
             hand_over(Method::shift_invert, options_.max_iterations,
                       "a factorisation of A - sigma B needs no inverse of an ill-conditioned B");
-        } else if (limited && !is_useful()) {
+        } else if (limited && first.method != Method::shift_invert && !is_useful()) {
             replace_iteration(!is_done() && result_.iterations >= first.hand_over_after);
         }
         result_.method_reason = std::move(reason_);
@@ -516,12 +521,12 @@ class AutomaticSolve {
   private:
     bool is_done() const { return result_.converged || result_.interrupted; }
 
-    /// False also if no digit of any eigenvalue is certain, because the tolerance times ||A||
-    /// exceeds them all. This does not count where all of them may be 0.
+    /// True if the solve has ended and at least one eigenvalue has a certain digit, or all may be 0
+    /// to rounding. No digit is certain if the tolerance times ||A|| exceeds all eigenvalues.
     bool is_useful() const {
-        constexpr double units_of_rounding = 256;
+        constexpr double vanishing_units = 256;
         const double rounding =
-            units_of_rounding * static_cast<double>(epsilon_v<T>) * result_.norm_estimate;
+            vanishing_units * static_cast<double>(epsilon_v<T>) * result_.norm_estimate;
         bool has_digit = false;
         bool may_vanish = true;
         for (std::size_t j = 0; j < result_.errors.size(); ++j) {
@@ -533,8 +538,8 @@ class AutomaticSolve {
     }
 
     /// Solves by `method`, beginning with the vectors found so far. The work of all attempts is
-    /// added. An attempt that does not converge and finds fewer pairs, or follows one that has
-    /// converged, leaves the previous pairs as the result. If the method takes no B that is
+    /// added. If the attempt does not converge, the previous pairs remain the result if they are
+    /// more or had converged. If the method takes no B that is
     /// singular to rounding but shift_invert() can, the attempt leaves the previous result and the
     /// method's message in refusal_.
     void attempt(Method method, std::int64_t most) {
@@ -566,7 +571,12 @@ class AutomaticSolve {
         result_.operator_applications += before.operator_applications;
         result_.seconds += before.seconds;
         if (is_worse) {
-            before.message += "; " + std::string(to_string(method)) + ": " + result_.message;
+            const std::string why = std::string(to_string(method)) + ": " + result_.message;
+            if (before.converged) {
+                ctx_.emit(FallbackEvent{"auto: the previous pairs remain; " + why});
+            } else {
+                before.message += (before.message.empty() ? "" : "; ") + why;
+            }
             before.interrupted = result_.interrupted;
             before.iterations = result_.iterations;
             before.operator_applications = result_.operator_applications;
@@ -600,6 +610,13 @@ class AutomaticSolve {
                (product_work(problem_, on_gpu) + more);
     }
 
+    /// True for both ends of a pencil that needs other units of its unknowns: those that fit one
+    /// end do not fit the other, and shift_invert() takes many shifts or fails.
+    bool has_graded_ends() {
+        return problem_.b != nullptr && wants_both_ends(options_.which) &&
+               UnitBalance<T>(ctx_, problem_, Method::shift_invert, options_.seed).is_needed();
+    }
+
     /// `may_go_on`: the iteration has used its steps. Otherwise it gave up, or its pairs are too
     /// inaccurate.
     void replace_iteration(bool may_go_on) {
@@ -610,10 +627,7 @@ class AutomaticSolve {
         if (limits.can_factorise) {
             forecast = forecast_factorisation(ctx_, problem_, options_);
             const double pairs = likely_pairs(options_, result_.expected_count);
-            // Units of the unknowns that fit one end of a graded pencil do not fit the other.
-            const bool fits_units =
-                problem_.b == nullptr || !wants_both_ends(options_.which) || !std::isfinite(dense);
-            if (forecast.fits(pairs) && fits_units) {
+            if (forecast.fits(pairs) && !(std::isfinite(dense) && has_graded_ends())) {
                 factorised = forecast.solve_products(pairs, is_interior(options_));
             }
         }
@@ -643,7 +657,9 @@ class AutomaticSolve {
         if (factorised <= dense && std::isfinite(factorised) && !is_useful()) {
             hand_over(Method::shift_invert, options_.max_iterations, forecast.words());
         }
-        if (std::isfinite(dense) && !is_useful()) {
+        // Small eigenvalues of shift_invert() may have more correct digits than their bounds say.
+        const bool may_have_digits = is_done() && result_.method == Method::shift_invert;
+        if (std::isfinite(dense) && !is_useful() && !may_have_digits) {
             hand_over(Method::dense, options_.max_iterations, few_rows(limits.rows));
         }
     }

@@ -92,8 +92,8 @@ struct Orthonormaliser<T>::Pass {
     std::vector<Real> length = {};
     /// The largest factor by which the projections shortened a column.
     Real cancellation = 1;
-    /// True if the block was orthonormal to a tenth before this pass; it is then orthonormal after
-    /// the pass.
+    /// False in the first pass. Otherwise true if the block was orthonormal to a tenth before this
+    /// pass; it is then orthonormal after the pass.
     bool good = number > 1;
 };
 

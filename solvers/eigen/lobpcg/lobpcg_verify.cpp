@@ -214,6 +214,7 @@ void Lobpcg<T>::extend_pencil() {
         lock_margin * std::min(this->tolerance(), attainable_tolerance<T>(0)) * basis.norm();
     this->report(k_, basis.norm() > 0 ? rho / basis.norm() : 0, "verify");
     verdict_ = judge_complement(0, basis.ritz_value(0), rho, threshold, noise, this->dimensions());
+    this->note_next(0, basis.ritz_value(0), rho);
     if (verdict_ == ComplementVerdict::inside) {
         int inside = 0;
         const int converged = std::max(1, basis.converged_prefix(threshold));

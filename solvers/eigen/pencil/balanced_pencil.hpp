@@ -24,7 +24,7 @@ using PencilSolve =
 ///
 /// with powers of two in the diagonal D (UnitBalance): the eigenvalues are the same, and so are the
 /// B-norms of x and y. Otherwise `solve` gets the problem itself. BalancedProblem tells what
-/// becomes of the other parts of the problem; a protection is not supported.
+/// becomes of the other parts of the problem; the method does not see `protection`.
 ///
 /// D depends on the size of the wanted eigenvalues. If the eigenvalues found are of another size,
 /// another solve with another D starts from the pairs found. The pairs meet the tolerance both for

@@ -191,7 +191,7 @@ EigenResult<T> solve_with_errors(Context& ctx, const EigenProblem<T>& problem,
             withdraw(result, words + "; use shift-invert or dense");
             return result;
         }
-        next.tol = std::max(least, result.tolerance * accepted / (8 * worst));
+        next.tol = std::max(least, std::min(next.tol, result.tolerance) * accepted / (8 * worst));
         ctx.emit(FallbackEvent{std::string(to_string(result.method)) + ": " + words +
                                "; a solve with the tolerance " + number_text(next.tol, 2) +
                                " starts from the pairs found"});

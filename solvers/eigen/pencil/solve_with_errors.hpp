@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Bounds of the errors of eigenvalues, and solves of A x = lambda B x whose pairs are accurate in
-// every unit of the unknowns. Private to solvers/eigen.
+// Bounds of the errors of eigenvalues, and solves whose residuals are also judged in balanced
+// units. Private to solvers/eigen.
 #pragma once
 
 #include <vector>
@@ -44,8 +44,12 @@ EigenvalueErrors eigenvalue_errors(Context& ctx, const EigenProblem<T>& problem,
 /// Most methods judge residuals relative to ||A|| in the units of the problem, where a pair may
 /// meet the tolerance although no digit of its eigenvalue is right. If a residual in the units of
 /// UnitResiduals is above the tolerance, another solve with a smaller one starts from the pairs
-/// found (not with a checkpoint, whose state belongs to the first solve). There are at most three
-/// solves; if a residual is then still above the tolerance, the result has not converged.
+/// found (not with a checkpoint, whose state belongs to the first solve). "Above" means more than 4
+/// times the larger of the tolerance and attainable_slack attainable_tolerance(0), because the
+/// norms are lower bounds. There are at most three solves; if a residual is then still above, the
+/// result has not converged. If the result has cluster_cut, bounds near the end of the wanted set
+/// are at least cut_depth minus their distance from it. Cost: up to three calls of `solve`, each
+/// with eigenvalue_errors().
 /// dense_eigen() and shift_invert() judge their pairs in other units themselves. Collective. Throws
 /// the errors of `solve` and of eigenvalue_errors().
 template <class T>

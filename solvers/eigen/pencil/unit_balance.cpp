@@ -25,7 +25,7 @@ constexpr int most_passes = 8;
 constexpr double alike = 16;
 /// Rows of B (squares of units) that differ by less than 2^bits_needed need no other units.
 constexpr int bits_needed = 8;
-/// x^H B x of a wanted eigenvector, relative to ||B|| ||x||^2, in units of rounding.
+/// The least x^H B x of a wanted eigenvector, relative to ||B|| ||x||^2, in units of rounding.
 constexpr double least_share = 1024;
 
 }  // namespace

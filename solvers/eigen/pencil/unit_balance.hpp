@@ -42,12 +42,13 @@ class UnitBalance {
     /// The size of the k-th wanted eigenvalue at an end or, for smallest_magnitude, of the k-th
     /// smallest |lambda|, estimated from the norms of rows; at least least_value().
     double likely_value(Which which, int k);
-    /// Units for smaller eigenvalues than this would lose those that are wanted and largest: the
-    /// B-norms of their vectors would be rounding errors. Known after likely_value(); 0 if the
-    /// wanted eigenvalues are the smallest in size.
+    /// The least size for which balance() should be called: in units for smaller eigenvalues,
+    /// x^H B x of the wanted vectors would be rounding noise. 0 before likely_value(), and if the
+    /// smallest |lambda| are wanted.
     double least_value() const { return least_value_; }
     /// Equilibrates A and theta B; theta: the size of the wanted eigenvalues. The largest row of
-    /// D B D is then of size 1, so that a residual tells by how much an eigenvalue may differ.
+    /// D B D is then between 1/2 and 4, so that a residual tells by how much an eigenvalue may
+    /// differ.
     /// Cost: up to 8 products with A and B of 8 columns each, and one with B.
     void balance(double theta);
     /// e of this rank's rows.

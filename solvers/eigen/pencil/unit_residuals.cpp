@@ -4,16 +4,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <limits>
 #include <numeric>
 #include <span>
 #include <utility>
 
 #include "blockvec/scalar_list.hpp"
 #include "kernels/column_ops.hpp"
-#include "solvers/eigen/search/both_ends.hpp"
 #include "solvers/eigen/search/given_columns.hpp"
-#include "solvers/eigen/search/scaled_problem.hpp"
 #include "solvers/eigen/search/scaled_residuals.hpp"
 
 namespace quiver {

@@ -176,8 +176,8 @@ class VerifiedSearch {
     bool has_given_up() const { return !message_.empty(); }
     bool is_verifying() const { return verifying_; }
     void absorb() { absorbed_ = true; }
-    /// To be called before a verdict `tied`: the keys of the last wanted and of the next eigenvalue
-    /// and the residual of the latter give EigenResult::cut_depth.
+    /// Notes the keys of the last wanted and the next eigenvalue, and the residual of the latter,
+    /// for EigenResult::cut_depth; used only if the verdict is `tied`.
     void note_next(double last, double next, double residual) {
         cut_depth_ = std::max(0.0, last - next) + residual;
     }
@@ -224,6 +224,7 @@ class VerifiedSearch {
     bool verifying_ = false;
     bool absorbed_ = false;
     bool tied_ = false;
+    /// In keys, before largest_growth().
     double cut_depth_ = 0;
     bool verified_ = false;
     bool stopped_ = false;

@@ -152,7 +152,8 @@ class SpectrumSlicer {
     bool is_in_cluster_ = false;
     /// The number of calls of keepers() that left a pair to another shift because of its residual.
     int rejections_ = 0;
-    /// The shift beside the cluster in which the wanted set ends, and the width of its interval.
+    /// A shift near the cluster in which the wanted set ends, and the width of the interval (for a
+    /// target: of the range of distances) that holds the cluster.
     struct CutCluster {
         double shift = 0;
         double width = 0;
