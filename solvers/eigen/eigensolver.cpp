@@ -521,20 +521,18 @@ class AutomaticSolve {
   private:
     bool is_done() const { return result_.converged || result_.interrupted; }
 
-    /// True if the solve has ended and at least one eigenvalue has a certain digit, or all may be 0
-    /// to rounding. No digit is certain if the tolerance times ||A|| exceeds all eigenvalues.
+    /// True if the solve has ended and at least half of the eigenvalues have a certain digit or may
+    /// be 0 to rounding. No digit is certain below the tolerance times ||A||.
     bool is_useful() const {
         constexpr double vanishing_units = 256;
         const double rounding =
             vanishing_units * static_cast<double>(epsilon_v<T>) * result_.norm_estimate;
-        bool has_digit = false;
-        bool may_vanish = true;
+        std::size_t uncertain = 0;
         for (std::size_t j = 0; j < result_.errors.size(); ++j) {
             const double size = std::abs(result_.eigenvalues[j]);
-            has_digit = has_digit || result_.errors[j] <= size / 2;
-            may_vanish = may_vanish && size <= rounding;
+            uncertain += size > rounding && result_.errors[j] > size / 2 ? 1 : 0;
         }
-        return is_done() && (has_digit || may_vanish || result_.interrupted);
+        return is_done() && (2 * uncertain <= result_.errors.size() || result_.interrupted);
     }
 
     /// Solves by `method`, beginning with the vectors found so far. The work of all attempts is
@@ -595,7 +593,7 @@ class AutomaticSolve {
 
     void hand_over(Method method, std::int64_t most, const std::string& why) {
         const std::string name = to_string(result_.method);
-        reason_ = (is_done() ? "no digit of the eigenvalues of " + name + " is certain; "
+        reason_ = (is_done() ? "most eigenvalues of " + name + " have no certain digit; "
                              : name + " had not converged after " +
                                    std::to_string(result_.iterations) + " iterations; ") +
                   why;
