@@ -20,7 +20,6 @@
 #include "solvers/eigen/pencil/unit_balance.hpp"
 #include "solvers/eigen/search/annotated_checkpoint.hpp"
 #include "solvers/eigen/search/audited_solve.hpp"
-#include "solvers/eigen/search/given_columns.hpp"
 #include "solvers/eigen/search/scaled_residuals.hpp"
 #include "solvers/eigen/search/verified_search.hpp"
 #include "solvers/orth/indefinite_error.hpp"
@@ -28,8 +27,6 @@
 namespace quiver {
 namespace {
 
-/// Columns whose residuals are computed at once.
-constexpr int residual_panel = 64;
 /// The number of a state that holds the size of the eigenvalues from which D was made.
 constexpr const char* size_in_state = "balanced_for";
 
@@ -155,17 +152,7 @@ class BalancedSolve {
     void estimate_norms() {
         norm_a_ = bounds_of_spectrum<T>(ctx_, problem_.a, options_.seed).bounds.norm;
         norm_b_ = bounds_of_spectrum<T>(ctx_, *problem_.b, options_.seed).bounds.norm;
-        const BlockView<const T> given = problem_.constraints;
-        if (given.cols > 0) {
-            BlockVector<T> images;
-            ctx_.comm().agree([&] {
-                images = BlockVector<T>(ctx_, problem_.a.row_map(), given.cols);
-                normals_ = BlockVector<T>(ctx_, problem_.a.row_map(), given.cols);
-            });
-            checked_product(ctx_, method_, *problem_.b, given, images.view());
-            take_constraints(ctx_, problem_.a.row_map(), std::as_const(images).view(),
-                             normals_.view());
-        }
+        normals_ = constraint_normals(ctx_, method_, problem_);
     }
 
     /// Replaces the residuals by those in the units of the problem; returns the largest one
@@ -174,22 +161,15 @@ class BalancedSolve {
         const BlockView<const T> x = std::as_const(result.vectors).view();
         const PencilExponents exponents{even_exponent(norm_a_), even_exponent(norm_b_)};
         double worst = 0;
-        result.residuals.clear();
+        result.residuals = scaled_residuals(ctx_, method_, problem_, x, result.eigenvalues,
+                                            exponents, std::as_const(normals_).view());
         result.norm_estimate = norm_a_;
-        for (int first = 0; first < x.cols; first += residual_panel) {
-            const int width = std::min(residual_panel, x.cols - first);
-            const auto begin = result.eigenvalues.begin() + first;
-            const std::vector<double> values(begin, begin + width);
-            const std::vector<double> residuals =
-                scaled_residuals(ctx_, method_, problem_, x.columns(first, width), values,
-                                 exponents, std::as_const(normals_).view());
-            applications_ += width;
-            for (std::size_t j = 0; j < values.size(); ++j) {
-                const double size = norm_a_ + std::abs(values[j]) * norm_b_;
-                result.residuals.push_back(residuals[j]);
-                result.norm_estimate = std::max(result.norm_estimate, size);
-                worst = std::max(worst, residuals[j] == 0 ? 0 : residuals[j] / size);
-            }
+        applications_ += x.cols;
+        for (std::size_t j = 0; j < result.residuals.size(); ++j) {
+            const double residual = result.residuals[j];
+            const double size = norm_a_ + std::abs(result.eigenvalues[j]) * norm_b_;
+            result.norm_estimate = std::max(result.norm_estimate, size);
+            worst = std::max(worst, residual == 0 ? 0 : residual / size);
         }
         return worst;
     }

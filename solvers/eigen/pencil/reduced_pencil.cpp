@@ -23,15 +23,12 @@
 #include "solvers/eigen/pencil/mass_factor.hpp"
 #include "solvers/eigen/search/audited_solve.hpp"
 #include "solvers/eigen/search/both_ends.hpp"
-#include "solvers/eigen/search/given_columns.hpp"
 #include "solvers/eigen/search/scaled_residuals.hpp"
 #include "solvers/eigen/search/verified_search.hpp"
 
 namespace quiver {
 namespace {
 
-/// Columns whose residuals are computed at once.
-constexpr int panel_width = 64;
 /// The first solve asks for at least this many times the least tolerance that C attains, because
 /// the bound of the pencil's residual by that of C is pessimistic.
 constexpr double first_slack = 16;
@@ -51,7 +48,7 @@ class ReducedPencil {
         form_c();
         map_columns(problem.start, start_);
         map_columns(problem.constraints, constraints_);
-        make_normals();
+        normals_ = constraint_normals(ctx, method, problem);
         estimate_norms();
     }
 
@@ -130,18 +127,6 @@ class ReducedPencil {
         }
     }
 
-    /// An orthonormal basis of B times the constraints; residuals omit their components along it.
-    void make_normals() {
-        const BlockView<const T> given = problem_.constraints;
-        if (given.cols > 0) {
-            BlockVector<T> images = columns(given.cols);
-            checked_product(ctx_, method_, *problem_.b, given, images.view());
-            normals_ = columns(given.cols);
-            take_constraints(ctx_, problem_.a.row_map(), std::as_const(images).view(),
-                             normals_.view());
-        }
-    }
-
     /// ||A||, ||B|| and ||C||: estimates that are lower bounds, close in practice.
     void estimate_norms() {
         const auto norm_of = [&](Operator<T>& a) {
@@ -195,22 +180,15 @@ class ReducedPencil {
         const BlockView<const T> x = std::as_const(result.vectors).view();
         const PencilExponents exponents{even_exponent(norm_a_), even_exponent(norm_b_)};
         double worst = 0;
-        result.residuals.clear();
+        result.residuals = scaled_residuals(ctx_, method_, problem_, x, result.eigenvalues,
+                                            exponents, std::as_const(normals_).view());
         result.norm_estimate = norm_a_;
-        for (int first = 0; first < x.cols; first += panel_width) {
-            const int width = std::min(panel_width, x.cols - first);
-            const auto begin = result.eigenvalues.begin() + first;
-            const std::vector<double> values(begin, begin + width);
-            const std::vector<double> residuals =
-                scaled_residuals(ctx_, method_, problem_, x.columns(first, width), values,
-                                 exponents, std::as_const(normals_).view());
-            applications_ += width;
-            for (std::size_t j = 0; j < values.size(); ++j) {
-                const double size = scale_of(values[j]);
-                result.residuals.push_back(residuals[j]);
-                result.norm_estimate = std::max(result.norm_estimate, size);
-                worst = std::max(worst, residuals[j] == 0 ? 0 : residuals[j] / size);
-            }
+        applications_ += x.cols;
+        for (std::size_t j = 0; j < result.residuals.size(); ++j) {
+            const double residual = result.residuals[j];
+            const double size = scale_of(result.eigenvalues[j]);
+            result.norm_estimate = std::max(result.norm_estimate, size);
+            worst = std::max(worst, residual == 0 ? 0 : residual / size);
         }
         return worst;
     }
@@ -256,6 +234,7 @@ class ReducedPencil {
     /// G^H times the start vectors and the constraints.
     BlockVector<T> start_;
     BlockVector<T> constraints_;
+    /// Residuals omit their components along these.
     BlockVector<T> normals_;
     double norm_a_ = 0;
     double norm_b_ = 0;

@@ -26,11 +26,17 @@ namespace {
 /// Rounding errors of an eigenvalue in units of eps ||A||.
 constexpr double units_of_rounding = 8;
 
+bool judges_itself(Method method) {
+    return method == Method::dense || method == Method::shift_invert;
+}
+
+/// Bounds of the errors of eigenvalues each of which is at most residuals[j] away from an exact
+/// one.
 template <class T>
-std::vector<double> standard_errors(const EigenOptions& options, const EigenResult<T>& result) {
+std::vector<double> errors_by_distances(const EigenOptions& options, const EigenResult<T>& result,
+                                        const std::vector<double>& residuals) {
     constexpr double infinity = std::numeric_limits<double>::infinity();
     const std::vector<double>& values = result.eigenvalues;
-    const std::vector<double>& residuals = result.residuals;
     const bool in_one_piece = result.multiplicity == Multiplicity::verified &&
                               !wants_both_ends(options.which) &&
                               options.which != Which::largest_magnitude;
@@ -47,17 +53,36 @@ std::vector<double> standard_errors(const EigenOptions& options, const EigenResu
         const double gap = in_one_piece ? std::min(distance(j, j - 1, Which::smallest),
                                                    distance(j, j + 1, Which::largest))
                                         : 0;
-        errors.push_back((gap > 2 * r ? r * (r / (gap - r)) : r) +
-                         units_of_rounding * static_cast<double>(epsilon_v<T>) *
-                             result.norm_estimate);
+        errors.push_back(gap > 2 * r ? r * (r / (gap - r)) : r);
     }
     return errors;
 }
 
+template <class T>
+std::vector<double> errors_without_b(const EigenOptions& options, const EigenResult<T>& result) {
+    std::vector<double> errors = errors_by_distances(options, result, result.residuals);
+    for (double& error : errors) {
+        error += units_of_rounding * static_cast<double>(epsilon_v<T>) * result.norm_estimate;
+    }
+    return errors;
+}
+
+/// A value whose error may reach beyond another one makes the number of that one in the order of
+/// the spectrum uncertain.
+void widen_beside_uncertain(const std::vector<double>& values, std::vector<double>& bounds) {
+    const std::vector<double> own = bounds;
+    for (std::size_t j = 0; j < values.size(); ++j) {
+        for (std::size_t i = 0; i < values.size(); ++i) {
+            bounds[j] = std::max(bounds[j], own[i] - std::abs(values[i] - values[j]));
+        }
+    }
+}
+
 /// eigenvalue_errors() of a pencil whose norms lie within NormRange, for the vectors X.
 template <class T>
-EigenvalueErrors pencil_errors(Context& ctx, const EigenProblem<T>& problem, std::uint64_t seed,
-                               const EigenResult<T>& result, BlockView<const T> x) {
+EigenvalueErrors pencil_errors(Context& ctx, const EigenProblem<T>& problem,
+                               const EigenOptions& options, const EigenResult<T>& result,
+                               BlockView<const T> x) {
     const std::vector<double>& values = result.eigenvalues;
     const double rounding = units_of_rounding * static_cast<double>(epsilon_v<T>);
     std::vector<real_t<T>> lengths(values.size());
@@ -68,16 +93,23 @@ EigenvalueErrors pencil_errors(Context& ctx, const EigenProblem<T>& problem, std
         errors.bounds.push_back((result.residuals[j] + rounding * result.norm_estimate) * length *
                                 length);
     }
-    UnitResiduals<T> units(ctx, problem, result.method, seed);
+    UnitResiduals<T> units(ctx, problem, result.method, options.seed);
     if (!units.is_needed()) {
+        widen_beside_uncertain(values, errors.bounds);
         return errors;
+    }
+    std::vector<double> by_distance(values.size(), 0.0);
+    if (!judges_itself(result.method)) {
+        by_distance = errors_by_distances(options, result, units.distances(x, values));
     }
     const auto in_units = units.residuals(x, values);
     for (std::size_t j = 0; j < values.size(); ++j) {
         const auto& [relative, size, length] = in_units[j];
         errors.bounds[j] = (relative + rounding) * size * length * length;
+        errors.bounds[j] = std::max(errors.bounds[j], by_distance[j]);
         errors.largest_residual = std::max(errors.largest_residual, relative);
     }
+    widen_beside_uncertain(values, errors.bounds);
     return errors;
 }
 
@@ -131,14 +163,14 @@ template <class T>
 EigenvalueErrors eigenvalue_errors(Context& ctx, const EigenProblem<T>& problem,
                                    const EigenOptions& options, const EigenResult<T>& result) {
     if (problem.b == nullptr) {
-        return {standard_errors(options, result)};
+        return {errors_without_b(options, result)};
     }
     if (result.eigenvalues.empty()) {
         return {};
     }
     const PencilExponents needed = needed_exponents(ctx, problem);
     if (needed.a == 0 && needed.b == 0) {
-        return pencil_errors(ctx, problem, options.seed, result, result.vectors.view());
+        return pencil_errors(ctx, problem, options, result, result.vectors.view());
     }
     const ScaledProblem<T> scaled(problem, needed);
     EigenResult<T> pairs;
@@ -153,7 +185,7 @@ EigenvalueErrors eigenvalue_errors(Context& ctx, const EigenProblem<T>& problem,
     copy(ctx, result.vectors.view(), x.view());
     scale(ctx, T(std::ldexp(real_t<T>(1), needed.b / 2)), x.view());
     EigenvalueErrors errors =
-        pencil_errors(ctx, scaled.problem(), options.seed, pairs, std::as_const(x).view());
+        pencil_errors(ctx, scaled.problem(), options, pairs, std::as_const(x).view());
     for (double& error : errors.bounds) {
         error = std::ldexp(error, needed.a - needed.b);
     }
@@ -178,9 +210,7 @@ EigenResult<T> solve_with_errors(Context& ctx, const EigenProblem<T>& problem,
         result.errors = std::move(errors.bounds);
         const double worst = errors.largest_residual;
         const double accepted = largest_accepted<T>(result.tolerance);
-        const bool judges_itself =
-            result.method == Method::dense || result.method == Method::shift_invert;
-        if (!result.converged || worst <= accepted || judges_itself) {
+        if (!result.converged || worst <= accepted || judges_itself(result.method)) {
             return result;
         }
         const std::string words = "a residual is " + number_text(worst, 2) +

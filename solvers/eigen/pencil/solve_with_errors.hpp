@@ -29,7 +29,11 @@ struct EigenvalueErrors {
 /// With B: (r + 8 eps s) ||x||^2 for x^H B x = 1 and r = residuals[j], where s = ||A|| + |lambda|
 /// ||B|| for the largest |lambda|. To first order in r, this is the change of lambda by a change of
 /// A and B that makes the pair exact. Where the rows of B differ much, the bound is computed in the
-/// units of UnitResiduals: in others a small r can be a large change of a row.
+/// units of UnitResiduals: in others a small r can be a large change of a row. There, bounds of
+/// methods that iterate are at least UnitResiduals::distances(), or the square of these divided by
+/// a known distance from other eigenvalues: in balanced units a rigid motion of stiff parts has a
+/// small residual, although it changes the value by its size. Each bound covers what the errors of
+/// the other values add to the uncertainty of its number in the order of the spectrum.
 ///
 /// Collective; throws the errors of UnitBalance. Cost with B: a product of B with 8 columns, and
 /// the passes of needed_exponents(); in other units also the cost of UnitResiduals. Sources:

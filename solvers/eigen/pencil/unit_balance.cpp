@@ -33,7 +33,7 @@ constexpr double least_share = 1024;
 template <class T>
 UnitBalance<T>::UnitBalance(Context& ctx, const EigenProblem<T>& problem, Method method,
                             std::uint64_t seed)
-    : ctx_(ctx), problem_(problem), method_(method) {
+    : ctx_(ctx), problem_(problem), method_(method), seed_(seed) {
     const RowMap& map = problem.a.row_map();
     BlockVector<T> random;
     ctx.comm().agree([&] {

@@ -51,6 +51,9 @@ class UnitBalance {
     /// differ.
     /// Cost: up to 8 products with A and B of 8 columns each, and one with B.
     void balance(double theta);
+    /// Equilibrates B alone again.
+    void balance_b() { exponents_ = of_b_; }
+    std::uint64_t seed() const { return seed_; }
     /// e of this rank's rows.
     const std::vector<int>& exponents() const { return exponents_; }
     /// The largest 2-norm of a row of D M D, with M = A or B, to a factor of about 2: at most
@@ -76,6 +79,7 @@ class UnitBalance {
     Context& ctx_;
     const EigenProblem<T>& problem_;
     Method method_;
+    std::uint64_t seed_;
     SmallMatrix<T> probes_;
     std::vector<int> exponents_;
     /// The exponents that equilibrate B alone.

@@ -10,7 +10,7 @@
 
 #include "blockvec/scalar_list.hpp"
 #include "kernels/column_ops.hpp"
-#include "solvers/eigen/search/given_columns.hpp"
+#include "solvers/eigen/lanczos/spectrum_bounds.hpp"
 #include "solvers/eigen/search/scaled_residuals.hpp"
 
 namespace quiver {
@@ -37,21 +37,32 @@ void UnitResiduals<T>::choose_for(double size) {
     }
     size_ = size;
     units_.balance(size > 0 ? size : units_.likely_value(Which::smallest_magnitude, 1));
+    take_units();
+}
+
+template <class T>
+void UnitResiduals<T>::take_units() {
     balanced_.emplace(ctx_, problem_, BlockView<const T>(), units_.exponents());
-    EigenProblem<T>& pencil = balanced_->problem();
     norm_a_ = units_.largest_row(problem_.a);
     norm_b_ = units_.largest_row(*problem_.b);
-    const BlockView<const T> given = pencil.constraints;
-    if (given.cols > 0) {
-        const RowMap& map = pencil.a.row_map();
-        BlockVector<T> images;
-        ctx_.comm().agree([&] {
-            images = BlockVector<T>(ctx_, map, given.cols);
-            normals_ = BlockVector<T>(ctx_, map, given.cols);
-        });
-        checked_product(ctx_, method_, *pencil.b, given, images.view());
-        take_constraints(ctx_, map, std::as_const(images).view(), normals_.view());
+    normals_ = constraint_normals(ctx_, method_, balanced_->problem());
+}
+
+template <class T>
+std::vector<double> UnitResiduals<T>::distances(BlockView<const T> x,
+                                                const std::vector<double>& values) {
+    size_.reset();
+    units_.balance_b();
+    take_units();
+    const CountedBounds bounds =
+        bounds_of_spectrum<T>(ctx_, *balanced_->problem().b, units_.seed());
+    const double unit = bounds.least > 0 ? std::sqrt(bounds.least) : 0;
+    std::vector<double> all;
+    for (const Residual& residual : in_present_units(x, values)) {
+        const double norm = residual.relative * residual.scale * residual.length;
+        all.push_back(norm == 0 ? 0 : norm / unit);
     }
+    return all;
 }
 
 template <class T>

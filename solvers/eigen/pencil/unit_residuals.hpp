@@ -58,7 +58,16 @@ class UnitResiduals {
     double norm_a() const { return norm_a_; }
     double norm_b() const { return norm_b_; }
 
+    /// The distance of each value from an exact eigenvalue is at most ||r|| in the norm of B^-1,
+    /// for r = A x - lambda B x and x^H B x = 1. These are bounds of that norm: ||D r|| /
+    /// sqrt(lambda_min(D B D)) for a D that equilibrates B alone, with an estimate of lambda_min.
+    /// Infinity if that is not positive. Cost: a product with A and B for each pair, and a
+    /// short Lanczos run with B.
+    std::vector<double> distances(BlockView<const T> x, const std::vector<double>& values);
+
   private:
+    /// Makes everything that belongs to the present units of units_.
+    void take_units();
     std::vector<Residual> in_present_units(BlockView<const T> x, const std::vector<double>& values);
 
     Context& ctx_;

@@ -9,9 +9,12 @@
 #include <vector>
 
 #include "blockvec/error.hpp"
+#include "blockvec/number_text.hpp"
 #include "blockvec/scalar_list.hpp"
 #include "kernels/column_ops.hpp"
 #include "solvers/eigen/eigensolver.hpp"
+#include "solvers/eigen/search/audited_solve.hpp"
+#include "solvers/eigen/search/scaled_residuals.hpp"
 #include "solvers/precond/chebyshev.hpp"
 
 namespace quiver {
@@ -20,6 +23,8 @@ namespace {
 
 /// The tolerance of the coarse solve that looks for a large |value| at the other end.
 constexpr double coarse_tolerance = 1e-2;
+/// Residuals of the joined pairs may be this many times the tolerance.
+constexpr double slack_of_ends = 4;
 
 [[noreturn]] void refuse(const std::string& text) {
     InputError error("eigensolver: " + text);
@@ -117,6 +122,9 @@ class BothEnds {
             add(total, second);
         }
         take_pairs(total);
+        if (total.converged) {
+            judge_pairs(total);
+        }
         return total;
     }
 
@@ -152,6 +160,22 @@ class BothEnds {
         select_pairs(ctx_, map_, ends_, low, count, total);
         total.cluster_cut = cut;
         total.cut_depth = std::max(ends_.low.cut_depth, ends_.high.cut_depth);
+    }
+
+    /// The second end was solved in the complement of the pairs of the first, so that its residuals
+    /// lack the components along these: replaces all residuals by those of the problem.
+    void judge_pairs(EigenResult<T>& total) {
+        const BlockVector<T> normals = constraint_normals(ctx_, total.method, problem_);
+        total.residuals = scaled_residuals(
+            ctx_, total.method, problem_, std::as_const(total.vectors).view(), total.eigenvalues,
+            PencilExponents{even_exponent(total.norm_estimate), 0}, normals.view());
+        total.operator_applications += total.vectors.width();
+        const double worst = *std::max_element(total.residuals.begin(), total.residuals.end());
+        if (worst > slack_of_ends * total.tolerance * total.norm_estimate) {
+            withdraw(total, "a residual is " + number_text(worst / total.norm_estimate, 2) +
+                                " ||A||, above the tolerance: pairs of one end were found in the "
+                                "complement of inexact pairs of the other; use dense");
+        }
     }
 
     /// k pairs at `end`, orthogonal to the pairs of the other end.

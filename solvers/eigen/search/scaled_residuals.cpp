@@ -14,6 +14,7 @@
 #include "kernels/column_ops.hpp"
 #include "kernels/tsmm.hpp"
 #include "kernels/tsmttsm.hpp"
+#include "solvers/eigen/search/given_columns.hpp"
 #include "solvers/guarded_operator.hpp"
 
 namespace quiver {
@@ -45,10 +46,15 @@ void checked_product(Context& ctx, Method method, Operator<T>& a, BlockView<cons
     }
 }
 
+namespace {
+
+/// Columns whose residuals are computed at once.
+constexpr int residual_columns = 64;
+
 template <class T>
-std::vector<double> scaled_residuals(Context& ctx, Method method, const EigenProblem<T>& problem,
-                                     BlockView<const T> x, const std::vector<double>& values,
-                                     PencilExponents exponents, BlockView<const T> normals) {
+std::vector<double> panel_residuals(Context& ctx, Method method, const EigenProblem<T>& problem,
+                                    BlockView<const T> x, const std::vector<double>& values,
+                                    PencilExponents exponents, BlockView<const T> normals) {
     using Real = real_t<T>;
     constexpr int most = std::numeric_limits<Real>::max_exponent - 8;
     const int exponent = std::clamp(exponents.a - exponents.b / 2, -most, most);
@@ -84,12 +90,52 @@ std::vector<double> scaled_residuals(Context& ctx, Method method, const EigenPro
     return quotients;
 }
 
+}  // namespace
+
+template <class T>
+std::vector<double> scaled_residuals(Context& ctx, Method method, const EigenProblem<T>& problem,
+                                     BlockView<const T> x, const std::vector<double>& values,
+                                     PencilExponents exponents, BlockView<const T> normals) {
+    std::vector<double> all;
+    for (int first = 0; first < x.cols; first += residual_columns) {
+        const int width = std::min(residual_columns, x.cols - first);
+        const auto begin = values.begin() + first;
+        const std::vector<double> some =
+            panel_residuals(ctx, method, problem, x.columns(first, width),
+                            std::vector<double>(begin, begin + width), exponents, normals);
+        all.insert(all.end(), some.begin(), some.end());
+    }
+    return all;
+}
+
+template <class T>
+BlockVector<T> constraint_normals(Context& ctx, Method method, const EigenProblem<T>& problem) {
+    const BlockView<const T> given = problem.constraints;
+    BlockVector<T> normals;
+    if (given.cols == 0) {
+        return normals;
+    }
+    const RowMap& map = problem.a.row_map();
+    BlockVector<T> images;
+    ctx.comm().agree([&] {
+        images = BlockVector<T>(ctx, map, problem.b == nullptr ? 0 : given.cols);
+        normals = BlockVector<T>(ctx, map, given.cols);
+    });
+    if (problem.b != nullptr) {
+        checked_product(ctx, method, *problem.b, given, images.view());
+    }
+    take_constraints(ctx, map, problem.b == nullptr ? given : std::as_const(images).view(),
+                     normals.view());
+    return normals;
+}
+
 #define QUIVER_INSTANTIATE(T)                                                                     \
     template void checked_product(Context&, Method, Operator<T>&, BlockView<const T>,             \
                                   BlockView<T>);                                                  \
     template std::vector<double> scaled_residuals(Context&, Method, const EigenProblem<T>&,       \
                                                   BlockView<const T>, const std::vector<double>&, \
-                                                  PencilExponents, BlockView<const T>);
+                                                  PencilExponents, BlockView<const T>);           \
+    template BlockVector<T> constraint_normals(Context&, Method, const EigenProblem<T>&);
 QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
 #undef QUIVER_INSTANTIATE
 

@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "blockvec/block_vector.hpp"
 #include "blockvec/context.hpp"
 #include "blockvec/view.hpp"
 #include "solvers/eigen/eigen_options.hpp"
@@ -31,10 +32,16 @@ struct PencilExponents {
 
 /// ||(I - N N^H) (A x_j - values[j] B x_j)|| / ||x_j|| with the orthonormal columns N = `normals`.
 /// The products are scaled before their norms are taken, so that squares neither overflow nor
-/// underflow for any ||A||. Collective. Cost: one product with A, one with B.
+/// underflow for any ||A||. Collective. Cost: one product with A, one with B; memory: two times up
+/// to 64 columns.
 template <class T>
 std::vector<double> scaled_residuals(Context& ctx, Method method, const EigenProblem<T>& problem,
                                      BlockView<const T> x, const std::vector<double>& values,
                                      PencilExponents exponents, BlockView<const T> normals = {});
+
+/// An orthonormal basis of B times the constraints, along which residuals have components that the
+/// problem does not ask to vanish; no columns without constraints. Collective.
+template <class T>
+BlockVector<T> constraint_normals(Context& ctx, Method method, const EigenProblem<T>& problem);
 
 }  // namespace quiver
