@@ -49,7 +49,7 @@ void checked_product(Context& ctx, Method method, Operator<T>& a, BlockView<cons
 namespace {
 
 /// Columns whose residuals are computed at once.
-constexpr int residual_columns = 64;
+constexpr int panel_columns = 64;
 
 template <class T>
 std::vector<double> panel_residuals(Context& ctx, Method method, const EigenProblem<T>& problem,
@@ -97,8 +97,8 @@ std::vector<double> scaled_residuals(Context& ctx, Method method, const EigenPro
                                      BlockView<const T> x, const std::vector<double>& values,
                                      PencilExponents exponents, BlockView<const T> normals) {
     std::vector<double> all;
-    for (int first = 0; first < x.cols; first += residual_columns) {
-        const int width = std::min(residual_columns, x.cols - first);
+    for (int first = 0; first < x.cols; first += panel_columns) {
+        const int width = std::min(panel_columns, x.cols - first);
         const auto begin = values.begin() + first;
         const std::vector<double> some =
             panel_residuals(ctx, method, problem, x.columns(first, width),
