@@ -62,6 +62,7 @@ std::vector<double> panel_residuals(Context& ctx, Method method, const EigenProb
     BlockVector<T> r(ctx, problem.a.row_map(), x.cols);
     checked_product(ctx, method, problem.a, x, r.view());
     std::vector<T> shifts;
+    shifts.reserve(values.size());
     for (const double value : values) {
         shifts.push_back(T(static_cast<Real>(-factor * value)));
     }
