@@ -537,9 +537,9 @@ class AutomaticSolve {
 
     /// Solves by `method`, beginning with the vectors found so far. The work of all attempts is
     /// added. If the attempt does not converge, the previous pairs remain the result if they are
-    /// more or had converged. If the method takes no B that is
-    /// singular to rounding but shift_invert() can, the attempt leaves the previous result and the
-    /// method's message in refusal_.
+    /// more or had converged. If the method takes no B that is singular to rounding but
+    /// shift_invert() can, the attempt leaves the previous result and the method's message in
+    /// refusal_.
     void attempt(Method method, std::int64_t most) {
         EigenOptions options = options_;
         options.max_iterations = most;

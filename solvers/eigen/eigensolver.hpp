@@ -52,11 +52,11 @@ struct MethodChoice {
 /// 50,000 rows after max(5,000, 3 k) iterations or 60 sweeps. If a direct solve is predicted to
 /// take more than 16 times as long as the method has taken, the method first continues for as long
 /// as the direct solve, up to half of max_iterations. Then shift_invert() follows, or up to 3,000
-/// rows a dense solve if that is cheaper or shift_invert() does not converge. A converged result
-/// without a certain digit is handed over, too, if the next solve takes some 5 s at most.
-/// shift_invert() also follows a method that refuses B as not positive definite, and a dense solve
-/// with B whose residuals stay above the tolerance, because B may be singular to rounding. Problems
-/// with a checkpoint or protection never get a direct method. Problems with constraints never get
+/// rows a dense solve if that is cheaper or shift_invert() does not converge. A converged result,
+/// most of whose eigenvalues have no certain digit, is handed over, too, if the next solve takes
+/// some 5 s at most. shift_invert() also follows a method that refuses B as not positive definite,
+/// and a dense solve with B whose residuals stay above the tolerance, because B may be singular to
+/// rounding. Problems with a checkpoint or protection never get a direct method. Problems with constraints never get
 /// shift_invert(); up to 3,000 rows a dense solve follows n^2 / 1000 iterations.
 template <class T>
 MethodChoice choose_method(Context& ctx, const EigenProblem<T>& problem,
