@@ -56,8 +56,9 @@ struct MethodChoice {
 /// most of whose eigenvalues have no certain digit, is handed over, too, if the next solve takes
 /// some 5 s at most. shift_invert() also follows a method that refuses B as not positive definite,
 /// and a dense solve with B whose residuals stay above the tolerance, because B may be singular to
-/// rounding. Problems with a checkpoint or protection never get a direct method. Problems with constraints never get
-/// shift_invert(); up to 3,000 rows a dense solve follows n^2 / 1000 iterations.
+/// rounding. Problems with a checkpoint or protection never get a direct method. Problems with
+/// constraints never get shift_invert(); up to 3,000 rows a dense solve follows n^2 / 1000
+/// iterations.
 template <class T>
 MethodChoice choose_method(Context& ctx, const EigenProblem<T>& problem,
                            const EigenOptions& options);
