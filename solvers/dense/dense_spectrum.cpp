@@ -78,16 +78,18 @@ SmallMatrix<W> DenseSpectrum<W>::in_units(SmallMatrix<W> x, int sign) const {
 }
 
 template <class W>
-void DenseSpectrum<W>::add_shift(double sigma) {
+bool DenseSpectrum<W>::add_shift(double sigma) {
     if (root_of_b_.rows() == 0) {
         root_of_b_ = semidefinite_root(ctx_, b_, rounding_);
     }
-    if (std::optional<ShiftedSpectrum<W>> found =
-            shifted_spectrum(ctx_, a_, b_, root_of_b_, sigma)) {
-        found->vectors = in_units(std::move(found->vectors), 1);
-        shifts_.push_back(std::move(*found));
-        collect();
+    std::optional<ShiftedSpectrum<W>> found = shifted_spectrum(ctx_, a_, b_, root_of_b_, sigma);
+    if (!found) {
+        return false;
     }
+    found->vectors = in_units(std::move(found->vectors), 1);
+    shifts_.push_back(std::move(*found));
+    collect();
+    return true;
 }
 
 /// For each index of the ascending order, takes the value with the smallest error bound: by Weyl's

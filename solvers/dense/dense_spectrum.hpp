@@ -26,9 +26,9 @@ class DenseSpectrum {
     /// D A D and D B D with D = diag(2^exponents): a vector y of theirs is x = D y of the pencil.
     void set_matrices(SmallMatrix<W> a, SmallMatrix<W> b, std::vector<int> exponents);
     /// Finds the eigenvalues near sigma more accurately; needs set_matrices(), and a solve()
-    /// without constraints. A no-op if sigma is an eigenvalue to rounding. Throws the errors of
-    /// semidefinite_root() and shifted_spectrum().
-    void add_shift(double sigma);
+    /// without constraints. False, and a no-op, if A - sigma B is singular to rounding. Throws the
+    /// errors of semidefinite_root() and shifted_spectrum().
+    bool add_shift(double sigma);
 
     /// The finite eigenvalues that were found, ascending. All of them, unless the pencil is
     /// degenerate: then those nearest the shifts.

@@ -34,8 +34,10 @@ namespace {
 /// Larger matrices are refused: indices of LAPACK's workspaces have 32 bits.
 constexpr std::int64_t most_dense_rows = 40000;
 
-/// The most shifts near which eigenvalues of a pencil are computed again.
+/// The most shifts near which eigenvalues of a pencil are computed again, and the most in a row
+/// after which as many pairs are wrong as before.
 constexpr int most_shifts = 6;
+constexpr int most_idle_shifts = 2;
 
 [[noreturn]] void refuse_dense(const std::string& text) {
     InputError error("dense: " + text);
@@ -66,6 +68,14 @@ struct FoundValues {
     bool smallest = false;
     bool largest = false;
     bool complete = false;
+};
+
+/// The index of a wanted pair whose vector depends on those of other pairs. Otherwise, with B, the
+/// index of the value nearest 0 whose relative residual exceeds accepted(), and the number of such
+/// pairs. -1 if there is none.
+struct WrongPairs {
+    int index = -1;
+    std::int64_t count = 0;
 };
 
 /// The number of vectors whose length in the inner product of B is rounding noise, and how many of
@@ -206,16 +216,28 @@ class DenseSearch : public VerifiedSearch<T> {
             }
             require_values_near_shifts();
         }
-        for (;; ++shifts) {
+        // If A - sigma B is singular to rounding, the next shift is this many times farther away.
+        constexpr double farther = 8;
+        double part = 1.0 / 8;
+        std::int64_t before = std::numeric_limits<std::int64_t>::max();
+        for (int idle = 0;; ++shifts) {
             choose(on_root);
-            const int wrong = index_of_wrong_pair();
-            if (wrong < 0 || shifts >= most_shifts || constraints_.width() > 0) {
+            const WrongPairs wrong = wrong_pairs();
+            idle = wrong.count < before ? 0 : idle + 1;
+            before = wrong.count;
+            if (wrong.index < 0 || shifts >= most_shifts || idle >= most_idle_shifts ||
+                constraints_.width() > 0) {
                 return;
             }
-            const auto i = static_cast<std::size_t>(wrong);
-            const double distance =
-                std::max({2 * errors_[i], std::abs(values_[i]) / 8, size_of_values() / 8});
-            add_shift(on_root, shifts % 2 == 0 ? values_[i] - distance : values_[i] + distance);
+            const double value = values_[static_cast<std::size_t>(wrong.index)];
+            const double distance = std::max({2 * errors_[static_cast<std::size_t>(wrong.index)],
+                                              std::abs(value) / 8, part * size_near(value)});
+            const bool added =
+                add_shift(on_root, shifts % 2 == 0 ? value - distance : value + distance);
+            if (!added) {
+                part *= farther;
+                before = std::numeric_limits<std::int64_t>::max();
+            }
         }
     }
 
@@ -239,6 +261,15 @@ class DenseSearch : public VerifiedSearch<T> {
     }
 
     bool has_units() const { return units_.residuals && units_.residuals->is_needed(); }
+
+    /// ||A|| / ||B|| in the units for eigenvalues of the size of `value`.
+    double size_near(double value) {
+        if (!has_units()) {
+            return size_of_values();
+        }
+        units_.residuals->choose_for(std::abs(value));
+        return units_.residuals->norm_a() / units_.residuals->norm_b();
+    }
 
     /// Gives the spectrum the matrices in the units of units_.
     void set_matrices(Spectrum* spectrum) {
@@ -266,7 +297,8 @@ class DenseSearch : public VerifiedSearch<T> {
         spectrum->set_matrices(std::move(left.entries), std::move(b), std::move(units));
     }
 
-    void add_shift(Spectrum* spectrum, double sigma) {
+    /// False if A - sigma B is singular to rounding.
+    bool add_shift(Spectrum* spectrum, double sigma) {
         if (has_units()) {
             units_.residuals->choose_for(std::abs(sigma));
         }
@@ -276,12 +308,17 @@ class DenseSearch : public VerifiedSearch<T> {
             units_.has_matrices = true;
             units_.size_of_matrices = size;
         }
+        bool added = false;
         this->ctx().comm().agree([&] {
             if (is_root()) {
-                spectrum->add_shift(std::ldexp(sigma, exponents_.b - exponents_.a));
+                added = spectrum->add_shift(std::ldexp(sigma, exponents_.b - exponents_.a));
             }
         });
-        take_values(spectrum);
+        this->ctx().comm().broadcast(&added, sizeof(added), 0);
+        if (added) {
+            take_values(spectrum);
+        }
+        return added;
     }
 
     void take_values(const Spectrum* spectrum) {
@@ -312,8 +349,7 @@ class DenseSearch : public VerifiedSearch<T> {
     /// these, too, must have small residuals. Otherwise a wanted eigenvalue may be missing.
     void choose(Spectrum* spectrum) {
         if (has_units()) {
-            units_.residuals->choose_for(size_of_wanted());
-            units_.size = units_.residuals->norm_a() / units_.residuals->norm_b();
+            units_.size = size_near(size_of_wanted());
         }
         choice_ = select_pairs(values_, this->options(), which_, size_of_values(),
                                attainable_tolerance<real_t<T>>(0));
@@ -330,20 +366,21 @@ class DenseSearch : public VerifiedSearch<T> {
         }
     }
 
-    /// The index of a wanted pair whose vector depends on those of other pairs. Otherwise, with B,
-    /// the index of the value nearest 0 whose relative residual exceeds accepted(). -1 if there is
-    /// none.
-    int index_of_wrong_pair() const {
+    WrongPairs wrong_pairs() const {
         if (dependent_ >= 0) {
-            return dependent_;
+            return {dependent_, 1};
         }
-        int wrong = -1;
+        WrongPairs wrong;
         const auto look = [&](const IndexedPairs& found) {
             for (std::size_t j = 0; j < found.indices.size(); ++j) {
+                if (!(found.relative[j] > accepted())) {
+                    continue;
+                }
+                ++wrong.count;
                 const double value = std::abs(found.pairs[j].value);
-                if (found.relative[j] > accepted() &&
-                    (wrong < 0 || value < std::abs(values_[static_cast<std::size_t>(wrong)]))) {
-                    wrong = found.indices[j];
+                if (wrong.index < 0 ||
+                    value < std::abs(values_[static_cast<std::size_t>(wrong.index)])) {
+                    wrong.index = found.indices[j];
                 }
             }
         };

@@ -37,6 +37,8 @@ constexpr int patience = 3;
 /// After this many searches whose pairs had too large residuals of A, pairs are kept in spite of
 /// their residuals: rounding may not allow smaller ones.
 constexpr int most_rejections = 16;
+/// Eigenvalues within this many of their errors of a place count for its resolution.
+constexpr double most_reach = 16;
 /// The largest number of eigenvalues in an interval that is searched for k wanted ones.
 std::int64_t allowed(int k) {
     return k + std::max(20, k / 8);
@@ -47,7 +49,6 @@ std::int64_t allowed(int k) {
 template <class W>
 SpectrumSlicer<W>::SpectrumSlicer(ShiftedPencil<W>& pencil, SlicerOptions options)
     : pencil_(pencil), options_(std::move(options)), seed_(options_.seed) {
-    resolution_ = options_.resolution;
     below_[-infinity] = 0;
     below_[infinity] = pencil_.rows();
 }
@@ -117,10 +118,43 @@ bool SpectrumSlicer<W>::factor_at(double sigma) {
                     " shifts in a row decides how many eigenvalues lie below; if B is singular to "
                     "rounding, those at this end may be infinite: request those nearest a target");
     }
-    const double error = decided ? factor_.error : 0;
-    resolution_ =
-        std::max(resolution_, growth_ * (error + 4 * slicing_unit * pencil_.scale(factor_.sigma)));
     return true;
+}
+
+template <class W>
+double SpectrumSlicer<W>::resolution() const {
+    double largest = options_.resolution;
+    for (const double value : values_) {
+        largest = std::max(largest, resolution(value));
+    }
+    return largest;
+}
+
+template <class W>
+double SpectrumSlicer<W>::least_length() const {
+    return growths_.empty() ? 1 : 1 / *std::max_element(growths_.begin(), growths_.end());
+}
+
+template <class W>
+double SpectrumSlicer<W>::resolution(double at) const {
+    // Errors are relative to ||A|| + |sigma| ||B||: those of shifts much farther out are larger.
+    constexpr double farther = 2;
+    const double size = pencil_.scale(at);
+    double error = 0;
+    for (const auto& [shift, bound] : error_) {
+        if (std::isfinite(bound) && pencil_.scale(shift) <= farther * size) {
+            error = std::max(error, bound);
+        }
+    }
+    error += 4 * slicing_unit * size;
+    double growth = 1;
+    for (std::size_t j = 0; j < values_.size(); ++j) {
+        // The errors of other values do not reach here.
+        if (std::abs(values_[j] - at) <= most_reach * growths_[j] * error) {
+            growth = std::max(growth, growths_[j]);
+        }
+    }
+    return std::max(options_.resolution, growth * error);
 }
 
 template <class W>
@@ -140,10 +174,16 @@ bool SpectrumSlicer<W>::is_clear(double shift) const {
     if (!std::isfinite(shift)) {
         return true;
     }
-    const double error = error_.at(shift) * growth_;
-    return std::isfinite(error) && std::all_of(values_.begin(), values_.end(), [&](double value) {
-               return std::abs(value - shift) > error;
-           });
+    const double error = error_.at(shift);
+    if (!std::isfinite(error)) {
+        return false;
+    }
+    for (std::size_t j = 0; j < values_.size(); ++j) {
+        if (std::abs(values_[j] - shift) <= growths_[j] * error) {
+            return false;
+        }
+    }
+    return true;
 }
 
 template <class W>
@@ -258,10 +298,10 @@ bool SpectrumSlicer<W>::has_converged(const InversePair& pair) const {
 template <class W>
 std::vector<int> SpectrumSlicer<W>::keepers(const std::vector<InversePair>& pairs,
                                             const std::vector<int>& taken,
-                                            const RayleighPairs& rayleigh) {
-    const double rounding = 4 * slicing_unit * pencil_.norm() * growth_;
-    const double error =
-        growth_ * (cluster_accuracy() + (std::isfinite(factor_.error) ? factor_.error : 0));
+                                            const RayleighPairs& rayleigh,
+                                            const std::vector<double>& growths) {
+    const double error_of_factors =
+        cluster_accuracy() + (std::isfinite(factor_.error) ? factor_.error : 0);
     std::vector<int> kept;
     bool rejects = false;
     for (std::size_t j = 0; j < taken.size(); ++j) {
@@ -271,8 +311,10 @@ std::vector<int> SpectrumSlicer<W>::keepers(const std::vector<InversePair>& pair
         const double value = factor_.sigma + 1 / theta;
         const double quotient = rayleigh.values[j];
         const double apart = std::abs(value - quotient);
+        const double growth = growths[j];
+        const double rounding = 4 * slicing_unit * pencil_.norm() * growth;
         // If another theta is far larger, its rounding errors can look like a converged pair.
-        if (apart > 4 * rounding + error + most_apart / std::abs(theta)) {
+        if (apart > 4 * rounding + growth * error_of_factors + most_apart / std::abs(theta)) {
             continue;
         }
         // A solve amplifies the components of eigenvectors that are much closer to the shift and
@@ -283,6 +325,7 @@ std::vector<int> SpectrumSlicer<W>::keepers(const std::vector<InversePair>& pair
             continue;
         }
         values_.push_back(apart <= rounding ? value : quotient);
+        growths_.push_back(growth);
         largest_residual_ = std::max(largest_residual_, rayleigh.residuals[j]);
         kept.push_back(static_cast<int>(j));
     }
@@ -318,7 +361,14 @@ int SpectrumSlicer<W>::accept(InverseLanczos<W>& lanczos, const std::vector<Inve
         return 0;
     }
     const RayleighPairs rayleigh = pencil_.rayleigh_pairs(std::as_const(x).view());
-    const std::vector<int> kept = keepers(pairs, taken, rayleigh);
+    std::vector<double> growths(taken.size(), 1.0);
+    if (pencil_.has_b()) {
+        norms(pencil_.ctx(), std::as_const(x).view(), std::span<double>(growths));
+        for (double& growth : growths) {
+            growth = std::max(1.0, growth * growth);
+        }
+    }
+    const std::vector<int> kept = keepers(pairs, taken, rayleigh, growths);
     if (kept.empty()) {
         return 0;
     }
@@ -326,13 +376,6 @@ int SpectrumSlicer<W>::accept(InverseLanczos<W>& lanczos, const std::vector<Inve
         BlockVector<W> y(pencil_.ctx(), pencil_.map(), static_cast<int>(kept.size()));
         gather_columns(pencil_.ctx(), std::as_const(x).view(), kept, y.view());
         x = std::move(y);
-    }
-    if (pencil_.has_b()) {
-        std::vector<double> lengths(kept.size());
-        norms(pencil_.ctx(), std::as_const(x).view(), std::span<double>(lengths));
-        for (const double length : lengths) {
-            growth_ = std::max(growth_, length * length);
-        }
     }
     vectors_.push_back(std::move(x));
     return static_cast<int>(kept.size());
@@ -342,9 +385,11 @@ int SpectrumSlicer<W>::accept(InverseLanczos<W>& lanczos, const std::vector<Inve
 /// is none.
 template <class W>
 bool SpectrumSlicer<W>::choose_shift(double low, double high, double& shift) const {
+    const double at_low = std::isfinite(low) ? resolution(low) : 0;
+    const double at_high = std::isfinite(high) ? resolution(high) : 0;
     std::vector<double> inside;
     for (const double estimate : estimates_) {
-        if (low + resolution_ < estimate && estimate < high - resolution_) {
+        if (low + at_low < estimate && estimate < high - at_high) {
             inside.push_back(estimate);
         }
     }
@@ -359,11 +404,11 @@ bool SpectrumSlicer<W>::choose_shift(double low, double high, double& shift) con
                 apart = std::min(apart, std::abs(other - shift));
             }
         }
-        shift += std::max(apart / 4, std::min(2 * resolution_, (high - shift) / 2));
+        shift += std::max(apart / 4, std::min(2 * resolution(shift), (high - shift) / 2));
         return low < shift && shift < high;
     }
     // The middle of the largest gap between the values found.
-    const double size = pencil_.scale(0) / pencil_.norm_b() * growth_;
+    const double size = pencil_.scale(0) / pencil_.norm_b() / least_length();
     std::vector<double> marks;
     for (const double value : values_) {
         if (low < value && value < high) {
@@ -441,7 +486,7 @@ bool SpectrumSlicer<W>::complete(double low, double high) {
 template <class W>
 double SpectrumSlicer<W>::narrow(double sigma) const {
     constexpr double units = 1e5;
-    return std::max(4 * resolution_,
+    return std::max(4 * resolution(sigma),
                     units * slicing_unit * pencil_.scale(sigma) / pencil_.norm_b());
 }
 
@@ -454,14 +499,17 @@ std::vector<double> SpectrumSlicer<W>::all_estimates() const {
 }
 
 template <class W>
-double SpectrumSlicer<W>::cut_behind(const std::vector<double>& keys, int k) const {
+double SpectrumSlicer<W>::cut_behind(const std::vector<double>& keys, double target, int k) const {
     constexpr double clear = 4;
+    const auto apart = [&](double key) {
+        return clear * std::max(resolution(target + key), resolution(target - key));
+    };
     for (auto i = static_cast<std::size_t>(k); i < keys.size(); ++i) {
-        if (keys[i] - keys[i - 1] > clear * resolution_) {
+        if (keys[i] - keys[i - 1] > apart(keys[i - 1])) {
             return keys[i - 1] + (keys[i] - keys[i - 1]) / 2;
         }
     }
-    return keys.back() + clear * resolution_ + 1e-3 * std::abs(keys.back() - keys.front());
+    return keys.back() + apart(keys.back()) + 1e-3 * std::abs(keys.back() - keys.front());
 }
 
 /// Moves the shift until at most allowed(k) eigenvalues lie below it. The first shift is 0 if A
@@ -542,8 +590,8 @@ bool SpectrumSlicer<W>::find_smallest(int k) {
         const std::vector<double> all = all_estimates();
         const bool has_all = static_cast<int>(all.size()) >= k;
         const double cut =
-            has_all ? cut_behind(all, k) : low + pencil_.scale(low) / pencil_.norm_b();
-        if (!factor_at(std::max(cut, low + 2 * resolution_))) {
+            has_all ? cut_behind(all, 0, k) : low + pencil_.scale(low) / pencil_.norm_b();
+        if (!factor_at(std::max(cut, low + 2 * resolution(low)))) {
             return false;
         }
         double high = factor_.sigma;
@@ -602,7 +650,8 @@ bool SpectrumSlicer<W>::find_nearest(double target, int k) {
     }
     std::sort(distances.begin(), distances.end());
     const bool has_all = static_cast<int>(distances.size()) >= k;
-    double radius = has_all ? cut_behind(distances, k) : pencil_.scale(target) / pencil_.norm_b();
+    double radius =
+        has_all ? cut_behind(distances, target, k) : pencil_.scale(target) / pencil_.norm_b();
     const double front =
         has_all ? distances[static_cast<std::size_t>(k) - 1] - 2 * narrow(target) : 0;
     struct Circle {
@@ -674,8 +723,10 @@ bool SpectrumSlicer<W>::find_between(double low, double high) {
             return false;
         }
         // An eigenvalue lies at an end: count with shifts farther out.
-        const double step =
-            std::ldexp(std::max(resolution_, slicing_unit * std::abs(low)), 2 * attempt + 2);
+        const double step = std::ldexp(
+            std::max({std::isfinite(from) ? resolution(from) : 0,
+                      std::isfinite(to) ? resolution(to) : 0, slicing_unit * std::abs(low)}),
+            2 * attempt + 2);
         from = low - step;
         to = high + step;
     }

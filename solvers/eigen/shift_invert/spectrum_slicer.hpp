@@ -72,10 +72,10 @@ class SpectrumSlicer {
 
     const std::vector<double>& values() const { return values_; }
     const std::vector<BlockVector<W>>& vectors() const { return vectors_; }
-    /// Two eigenvalues closer than this count as equal.
-    double resolution() const { return resolution_; }
+    /// The largest resolution(value) of the values found.
+    double resolution() const;
     /// The least x^H B x / ||x||^2 of the vectors found; at most 1.
-    double least_length() const { return 1 / growth_; }
+    double least_length() const;
     /// The largest residual ||A x - lambda B x|| / ((||A|| + |lambda| ||B||) ||x||) of the pairs
     /// found.
     double largest_residual() const { return largest_residual_; }
@@ -109,19 +109,22 @@ class SpectrumSlicer {
     /// The places in `taken` of the pairs with a correct value and a small residual. Appends their
     /// values to values_, and those with a larger residual to estimates_.
     std::vector<int> keepers(const std::vector<InversePair>& pairs, const std::vector<int>& taken,
-                             const RayleighPairs& rayleigh);
+                             const RayleighPairs& rayleigh, const std::vector<double>& growths);
     int accept(InverseLanczos<W>& lanczos, const std::vector<InversePair>& pairs, int most);
     /// Finds the eigenvalues that are missing between two recorded shifts.
     bool complete(double low, double high);
     bool choose_shift(double low, double high, double& shift) const;
     /// A value that separates the first k of `keys` (ascending), and the cluster of the k-th, from
-    /// the next key.
-    double cut_behind(const std::vector<double>& keys, int k) const;
+    /// the next key. Keys are distances from the target, or eigenvalues if the target is 0.
+    double cut_behind(const std::vector<double>& keys, double target, int k) const;
     std::vector<double> all_estimates() const;
     std::int64_t count(double low, double high) const;
     std::int64_t found_between(double low, double high) const;
     double narrow(double sigma) const;
     bool is_clear(double shift) const;
+    /// Two eigenvalues near `at` that are closer than this count as equal. It depends on the place:
+    /// errors of factorisations grow with the shift, and those of eigenvalues with ||x||^2.
+    double resolution(double at) const;
     bool fail(const std::string& message);
     bool bracket_smallest(int k);
     bool take_cluster(double sigma, double width, std::int64_t missing);
@@ -139,14 +142,13 @@ class SpectrumSlicer {
     std::map<double, std::int64_t> below_;
     std::map<double, double> error_;
     std::vector<double> values_;
+    /// max(1, ||x||^2) of their vectors, where x^H B x = 1: 1 without B.
+    std::vector<double> growths_;
     std::vector<BlockVector<W>> vectors_;
     /// The number of pairs found before negate().
     int other_end_ = 0;
     /// Ritz values that have not converged.
     std::vector<double> estimates_;
-    double resolution_ = 0;
-    /// max ||x||^2 of the pairs found: 1 without B.
-    double growth_ = 1;
     double largest_residual_ = 0;
     /// True while the pairs of a cluster are searched that no factorisation resolves.
     bool is_in_cluster_ = false;
