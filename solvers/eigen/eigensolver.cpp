@@ -603,7 +603,12 @@ class AutomaticSolve {
 
     /// The work of the iteration so far, in multiply-adds of SparseLdlt.
     double work_so_far(bool on_gpu) const {
-        const double more = result_.method == Method::lobpcg ? lobpcg_overhead : 0;
+        const auto rows = static_cast<double>(problem_.a.row_map().global_rows());
+        // Jacobi-Davidson makes each vector orthogonal, twice, to the basis and the pairs found.
+        const double more = result_.method == Method::lobpcg ? lobpcg_overhead
+                            : result_.method == Method::jacobi_davidson
+                                ? 4 * static_cast<double>(result_.basis + options_.k) * rows
+                                : 0;
         return static_cast<double>(std::max<std::int64_t>(result_.operator_applications, 1)) *
                (product_work(problem_, on_gpu) + more);
     }

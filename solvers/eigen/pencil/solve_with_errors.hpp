@@ -45,6 +45,10 @@ EigenvalueErrors eigenvalue_errors(Context& ctx, const EigenProblem<T>& problem,
 
 /// Solves by `solve` and sets `errors` of the result (not if it is interrupted and there is a B).
 ///
+/// Without B and without a protection, eigenvalues of methods that iterate become Rayleigh
+/// quotients lambda + x^H (A x - lambda x) / x^H x, which do not have the error of ||x||. Cost: one
+/// product with A for each pair.
+///
 /// Most methods judge residuals relative to ||A|| in the units of the problem, where a pair may
 /// meet the tolerance although no digit of its eigenvalue is right. If a residual in the units of
 /// UnitResiduals is above the tolerance, another solve with a smaller one starts from the pairs

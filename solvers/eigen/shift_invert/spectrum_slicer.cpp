@@ -37,8 +37,6 @@ constexpr int patience = 3;
 /// After this many searches whose pairs had too large residuals of A, pairs are kept in spite of
 /// their residuals: rounding may not allow smaller ones.
 constexpr int most_rejections = 16;
-/// Eigenvalues within this many of their errors of a place count for its resolution.
-constexpr double most_reach = 16;
 /// The largest number of eigenvalues in an interval that is searched for k wanted ones.
 std::int64_t allowed(int k) {
     return k + std::max(20, k / 8);
@@ -49,6 +47,7 @@ std::int64_t allowed(int k) {
 template <class W>
 SpectrumSlicer<W>::SpectrumSlicer(ShiftedPencil<W>& pencil, SlicerOptions options)
     : pencil_(pencil), options_(std::move(options)), seed_(options_.seed) {
+    resolution_ = options_.resolution;
     below_[-infinity] = 0;
     below_[infinity] = pencil_.rows();
 }
@@ -118,43 +117,15 @@ bool SpectrumSlicer<W>::factor_at(double sigma) {
                     " shifts in a row decides how many eigenvalues lie below; if B is singular to "
                     "rounding, those at this end may be infinite: request those nearest a target");
     }
+    const double error = decided ? factor_.error : 0;
+    resolution_ = std::max(
+        resolution_, (error + 4 * slicing_unit * pencil_.scale(factor_.sigma)) / least_length());
     return true;
-}
-
-template <class W>
-double SpectrumSlicer<W>::resolution() const {
-    double largest = options_.resolution;
-    for (const double value : values_) {
-        largest = std::max(largest, resolution(value));
-    }
-    return largest;
 }
 
 template <class W>
 double SpectrumSlicer<W>::least_length() const {
     return growths_.empty() ? 1 : 1 / *std::max_element(growths_.begin(), growths_.end());
-}
-
-template <class W>
-double SpectrumSlicer<W>::resolution(double at) const {
-    // Errors are relative to ||A|| + |sigma| ||B||: those of shifts much farther out are larger.
-    constexpr double farther = 2;
-    const double size = pencil_.scale(at);
-    double error = 0;
-    for (const auto& [shift, bound] : error_) {
-        if (std::isfinite(bound) && pencil_.scale(shift) <= farther * size) {
-            error = std::max(error, bound);
-        }
-    }
-    error += 4 * slicing_unit * size;
-    double growth = 1;
-    for (std::size_t j = 0; j < values_.size(); ++j) {
-        // The errors of other values do not reach here.
-        if (std::abs(values_[j] - at) <= most_reach * growths_[j] * error) {
-            growth = std::max(growth, growths_[j]);
-        }
-    }
-    return std::max(options_.resolution, growth * error);
 }
 
 template <class W>
@@ -253,6 +224,10 @@ bool SpectrumSlicer<W>::search_once(const Wanted& wanted) {
             last = static_cast<int>(j) + 1;
             const double size = std::abs(pairs[j].theta);
             const bool good = has_converged(pairs[j]);
+            if (good && !is_within_reach(pairs[j])) {
+                left = right = nearest = 0;  // the others are still farther
+                break;
+            }
             reachable = reachable && rounding <= most_rounding * size;
             converged += good && rounding <= most_rounding * size ? 1 : 0;
             all = all && good;
@@ -269,6 +244,12 @@ bool SpectrumSlicer<W>::search_once(const Wanted& wanted) {
         const int size = static_cast<int>(pairs.size());
         lanczos.restart(std::min(std::max(last + block, size / 2), std::max(1, size - 2 * block)));
     }
+}
+
+/// False if a pair, which has converged to the accuracy of a cluster, lies outside this cluster.
+template <class W>
+bool SpectrumSlicer<W>::is_within_reach(const InversePair& pair) const {
+    return !is_in_cluster_ || 1 <= reach_ * std::abs(pair.theta);
 }
 
 template <class W>
@@ -345,7 +326,7 @@ int SpectrumSlicer<W>::accept(InverseLanczos<W>& lanczos, const std::vector<Inve
         if (size == 0) {
             continue;
         }
-        const bool good = has_converged(pair) &&
+        const bool good = has_converged(pair) && is_within_reach(pair) &&
                           8 * slicing_unit * std::abs(pairs[0].theta) <= most_rounding * size;
         if (good && j < most) {
             taken.push_back(j);
@@ -385,11 +366,9 @@ int SpectrumSlicer<W>::accept(InverseLanczos<W>& lanczos, const std::vector<Inve
 /// is none.
 template <class W>
 bool SpectrumSlicer<W>::choose_shift(double low, double high, double& shift) const {
-    const double at_low = std::isfinite(low) ? resolution(low) : 0;
-    const double at_high = std::isfinite(high) ? resolution(high) : 0;
     std::vector<double> inside;
     for (const double estimate : estimates_) {
-        if (low + at_low < estimate && estimate < high - at_high) {
+        if (low + resolution_ < estimate && estimate < high - resolution_) {
             inside.push_back(estimate);
         }
     }
@@ -404,7 +383,7 @@ bool SpectrumSlicer<W>::choose_shift(double low, double high, double& shift) con
                 apart = std::min(apart, std::abs(other - shift));
             }
         }
-        shift += std::max(apart / 4, std::min(2 * resolution(shift), (high - shift) / 2));
+        shift += std::max(apart / 4, std::min(2 * resolution_, (high - shift) / 2));
         return low < shift && shift < high;
     }
     // The middle of the largest gap between the values found.
@@ -486,7 +465,7 @@ bool SpectrumSlicer<W>::complete(double low, double high) {
 template <class W>
 double SpectrumSlicer<W>::narrow(double sigma) const {
     constexpr double units = 1e5;
-    return std::max(4 * resolution(sigma),
+    return std::max(4 * resolution_,
                     units * slicing_unit * pencil_.scale(sigma) / pencil_.norm_b());
 }
 
@@ -499,17 +478,14 @@ std::vector<double> SpectrumSlicer<W>::all_estimates() const {
 }
 
 template <class W>
-double SpectrumSlicer<W>::cut_behind(const std::vector<double>& keys, double target, int k) const {
+double SpectrumSlicer<W>::cut_behind(const std::vector<double>& keys, int k) const {
     constexpr double clear = 4;
-    const auto apart = [&](double key) {
-        return clear * std::max(resolution(target + key), resolution(target - key));
-    };
     for (auto i = static_cast<std::size_t>(k); i < keys.size(); ++i) {
-        if (keys[i] - keys[i - 1] > apart(keys[i - 1])) {
+        if (keys[i] - keys[i - 1] > clear * resolution_) {
             return keys[i - 1] + (keys[i] - keys[i - 1]) / 2;
         }
     }
-    return keys.back() + apart(keys.back()) + 1e-3 * std::abs(keys.back() - keys.front());
+    return keys.back() + clear * resolution_ + 1e-3 * std::abs(keys.back() - keys.front());
 }
 
 /// Moves the shift until at most allowed(k) eigenvalues lie below it. The first shift is 0 if A
@@ -544,26 +520,44 @@ bool SpectrumSlicer<W>::bracket_smallest(int k) {
                                  : ""));
 }
 
-/// Called if the wanted set ends inside a cluster, which lies in an interval of this width: finds
-/// `missing` further pairs of the cluster, no matter which of its pairs.
+/// Called if the wanted set ends inside a cluster, whose eigenvalues have distances from sigma
+/// between `inner` and `outer`: finds `missing` further pairs of the cluster, no matter which of
+/// its pairs.
 template <class W>
-bool SpectrumSlicer<W>::take_cluster(double sigma, double width, std::int64_t missing) {
-    cut_ = CutCluster{sigma, std::max(cut_width(), width)};
+bool SpectrumSlicer<W>::take_cluster(const CutCluster& cluster, std::int64_t missing) {
+    const double width = std::max(cut_width(), cluster.outer - cluster.inner);
+    cut_ = cluster;
+    cut_->width = width;
     if (missing <= 0) {
         return true;
     }
     const std::size_t before = values_.size();
-    is_in_cluster_ = true;
-    const bool goes_on = factor_at(sigma) && search({0, 0, static_cast<int>(missing)});
-    is_in_cluster_ = false;
-    return goes_on && (static_cast<std::int64_t>(values_.size() - before) >= missing ||
-                       fail("too few pairs of a cluster have converged"));
+    const std::size_t wanted = before + static_cast<std::size_t>(missing);
+    const double near = cluster.outer + narrow(cluster.sigma);
+    // Rounding may not allow to find all copies within the cluster.
+    for (const double reach : {near, infinity}) {
+        if (values_.size() >= wanted) {
+            break;
+        }
+        reach_ = reach;
+        is_in_cluster_ = true;
+        const bool goes_on =
+            factor_at(cluster.sigma) && search({0, 0, static_cast<int>(wanted - values_.size())});
+        is_in_cluster_ = false;
+        if (!goes_on) {
+            return false;
+        }
+    }
+    for (std::size_t j = before; j < values_.size(); ++j) {
+        const double distance = std::abs(values_[j] - cluster.sigma);
+        cut_->width = std::max({cut_->width, distance - cluster.inner, cluster.outer - distance});
+    }
+    return values_.size() >= wanted || fail("too few pairs of a cluster have converged");
 }
 
 template <class W>
 bool SpectrumSlicer<W>::fill_cluster(int total) {
-    return !cut_ || take_cluster(cut_->shift, cut_->width,
-                                 total - static_cast<std::int64_t>(values_.size()));
+    return !cut_ || take_cluster(*cut_, total - static_cast<std::int64_t>(values_.size()));
 }
 
 /// Finds the wanted pairs on both sides of the last shift, then a shift behind them.
@@ -590,8 +584,8 @@ bool SpectrumSlicer<W>::find_smallest(int k) {
         const std::vector<double> all = all_estimates();
         const bool has_all = static_cast<int>(all.size()) >= k;
         const double cut =
-            has_all ? cut_behind(all, 0, k) : low + pencil_.scale(low) / pencil_.norm_b();
-        if (!factor_at(std::max(cut, low + 2 * resolution(low)))) {
+            has_all ? cut_behind(all, k) : low + pencil_.scale(low) / pencil_.norm_b();
+        if (!factor_at(std::max(cut, low + 2 * resolution_))) {
             return false;
         }
         double high = factor_.sigma;
@@ -627,7 +621,7 @@ bool SpectrumSlicer<W>::find_smallest(int k) {
         const std::int64_t inside = below_.at(high);
         if (inside > allowed(k)) {
             return complete(-infinity, low) &&
-                   take_cluster(low, high - low, k - found_between(-infinity, high));
+                   take_cluster({low, 0, high - low, 0}, k - found_between(-infinity, high));
         }
         if (inside >= k && complete(-infinity, high)) {
             return true;
@@ -650,8 +644,7 @@ bool SpectrumSlicer<W>::find_nearest(double target, int k) {
     }
     std::sort(distances.begin(), distances.end());
     const bool has_all = static_cast<int>(distances.size()) >= k;
-    double radius =
-        has_all ? cut_behind(distances, target, k) : pencil_.scale(target) / pencil_.norm_b();
+    double radius = has_all ? cut_behind(distances, k) : pencil_.scale(target) / pencil_.norm_b();
     const double front =
         has_all ? distances[static_cast<std::size_t>(k) - 1] - 2 * narrow(target) : 0;
     struct Circle {
@@ -670,18 +663,24 @@ bool SpectrumSlicer<W>::find_nearest(double target, int k) {
             return false;
         }
         now.high = factor_.sigma;
-        const std::int64_t inside = count(now.low, now.high);
+        // Shifts that have moved lie at two distances; all eigenvalues up to the smaller one are
+        // inside.
+        const double covered = std::min(target - now.low, now.high - target);
+        const std::int64_t inside = now.low < now.high ? count(now.low, now.high) : 0;
         if (inside >= k && inside <= allowed(k)) {
-            if (complete(now.low, now.high)) {
+            if (complete(now.low, now.high) &&
+                found_between(target - covered, target + covered) >= k) {
                 return true;
             }
-            radius += narrow(target);
+            radius += std::max(narrow(target), radius - covered);
             continue;
         }
         (inside < k ? inner : outer) = now;
         if (outer.radius - inner.radius <= 8 * narrow(target)) {
+            const double nearest = std::min(target - inner.low, inner.high - target);
+            const double farthest = std::max(target - outer.low, outer.high - target);
             return (inner.radius == 0 || complete(inner.low, inner.high)) &&
-                   take_cluster(target, outer.radius - inner.radius,
+                   take_cluster({target, std::max(nearest, 0.0), farthest, 0},
                                 k - found_between(outer.low, outer.high));
         }
         // The next radius lies in front of a cluster, else beyond the last radius if none was too
@@ -723,10 +722,8 @@ bool SpectrumSlicer<W>::find_between(double low, double high) {
             return false;
         }
         // An eigenvalue lies at an end: count with shifts farther out.
-        const double step = std::ldexp(
-            std::max({std::isfinite(from) ? resolution(from) : 0,
-                      std::isfinite(to) ? resolution(to) : 0, slicing_unit * std::abs(low)}),
-            2 * attempt + 2);
+        const double step =
+            std::ldexp(std::max(resolution_, slicing_unit * std::abs(low)), 2 * attempt + 2);
         from = low - step;
         to = high + step;
     }

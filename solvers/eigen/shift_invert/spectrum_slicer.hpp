@@ -72,8 +72,8 @@ class SpectrumSlicer {
 
     const std::vector<double>& values() const { return values_; }
     const std::vector<BlockVector<W>>& vectors() const { return vectors_; }
-    /// The largest resolution(value) of the values found.
-    double resolution() const;
+    /// Two eigenvalues closer than this count as equal.
+    double resolution() const { return resolution_; }
     /// The least x^H B x / ||x||^2 of the vectors found; at most 1.
     double least_length() const;
     /// The largest residual ||A x - lambda B x|| / ((||A|| + |lambda| ||B||) ||x||) of the pairs
@@ -81,7 +81,7 @@ class SpectrumSlicer {
     double largest_residual() const { return largest_residual_; }
     /// True if the wanted set ends in a cluster that no factorisation can resolve.
     bool cluster_is_cut() const { return cut_.has_value(); }
-    /// The width of the interval that holds that cluster; 0 if none is cut.
+    /// The width of the interval that holds that cluster and its pairs found; 0 if none is cut.
     double cut_width() const { return cut_ ? cut_->width : 0; }
     bool is_stopped() const { return stopped_; }
     /// Why a claim was not proved.
@@ -96,6 +96,15 @@ class SpectrumSlicer {
         int nearest = 0;
     };
 
+    /// The cluster in which the wanted set ends: its distances from sigma (those of eigenvalues
+    /// above sigma, unless it is a target), and cut_width().
+    struct CutCluster {
+        double sigma = 0;
+        double inner = 0;
+        double outer = 0;
+        double width = 0;
+    };
+
     /// Factorises near `sigma` and records the count; false if the search must end.
     bool factor_at(double sigma);
     /// Searches with the last factors until the wanted pairs are found, or no further pair is
@@ -106,6 +115,7 @@ class SpectrumSlicer {
     /// cluster that no factorisation resolves; elsewhere 0.
     double cluster_accuracy() const;
     bool has_converged(const InversePair& pair) const;
+    bool is_within_reach(const InversePair& pair) const;
     /// The places in `taken` of the pairs with a correct value and a small residual. Appends their
     /// values to values_, and those with a larger residual to estimates_.
     std::vector<int> keepers(const std::vector<InversePair>& pairs, const std::vector<int>& taken,
@@ -115,19 +125,16 @@ class SpectrumSlicer {
     bool complete(double low, double high);
     bool choose_shift(double low, double high, double& shift) const;
     /// A value that separates the first k of `keys` (ascending), and the cluster of the k-th, from
-    /// the next key. Keys are distances from the target, or eigenvalues if the target is 0.
-    double cut_behind(const std::vector<double>& keys, double target, int k) const;
+    /// the next key.
+    double cut_behind(const std::vector<double>& keys, int k) const;
     std::vector<double> all_estimates() const;
     std::int64_t count(double low, double high) const;
     std::int64_t found_between(double low, double high) const;
     double narrow(double sigma) const;
     bool is_clear(double shift) const;
-    /// Two eigenvalues near `at` that are closer than this count as equal. It depends on the place:
-    /// errors of factorisations grow with the shift, and those of eigenvalues with ||x||^2.
-    double resolution(double at) const;
     bool fail(const std::string& message);
     bool bracket_smallest(int k);
-    bool take_cluster(double sigma, double width, std::int64_t missing);
+    bool take_cluster(const CutCluster& cluster, std::int64_t missing);
     bool go_on(double residual);
 
     ShiftedPencil<W>& pencil_;
@@ -149,17 +156,14 @@ class SpectrumSlicer {
     int other_end_ = 0;
     /// Ritz values that have not converged.
     std::vector<double> estimates_;
+    double resolution_ = 0;
     double largest_residual_ = 0;
-    /// True while the pairs of a cluster are searched that no factorisation resolves.
+    /// True while the pairs of a cluster are searched that no factorisation resolves, and how far
+    /// from the shift they may lie.
     bool is_in_cluster_ = false;
+    double reach_ = 0;
     /// The number of calls of keepers() that left a pair to another shift because of its residual.
     int rejections_ = 0;
-    /// A shift near the cluster in which the wanted set ends, and the width of the interval (for a
-    /// target: of the range of distances) that holds the cluster.
-    struct CutCluster {
-        double shift = 0;
-        double width = 0;
-    };
     std::optional<CutCluster> cut_;
     bool stopped_ = false;
     std::string message_;
