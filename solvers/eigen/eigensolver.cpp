@@ -718,11 +718,13 @@ MethodChoice choose_method(Context& ctx, const EigenProblem<T>& problem,
     }
     if (limits.can_factorise) {
         const bool on_gpu = limits.needs_cudss;
-        const bool is_slow =
-            iteration.method == Method::lobpcg && problem.preconditioner == nullptr;
-        const std::int64_t steps = on_gpu    ? patient_gpu_steps
-                                   : is_slow ? patient_pencil_steps
-                                             : patient_steps;
+        std::int64_t steps = on_gpu ? patient_gpu_steps : patient_steps;
+        if (!on_gpu && iteration.method == Method::lobpcg) {
+            const double cheap = cheap_products / 2 / (lobpcg_overhead * options.k);
+            steps = problem.preconditioner == nullptr
+                        ? patient_pencil_steps
+                        : std::clamp(static_cast<std::int64_t>(cheap), patient_pencil_steps, steps);
+        }
         iteration.hand_over_after = iteration.method == Method::filter
                                         ? (on_gpu ? patient_gpu_sweeps : patient_sweeps)
                                         : std::max(steps, patient_steps_per_pair * options.k);

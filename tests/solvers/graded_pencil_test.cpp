@@ -378,6 +378,51 @@ TYPED_TEST(GradedPencilTest, StiffSupportsAndMassesOverManyDecades) {
     }
 }
 
+/// Supports of 2^33 beside springs of about 1, in units over six decades: the largest wanted
+/// eigenvalues are 10^12 times the smallest, which need units and shifts of their own.
+TYPED_TEST(GradedPencilTest, BothEndsOfStiffSupports) {
+    using T = TypeParam;
+    if constexpr (sizeof(real_t<T>) == 8) {
+        constexpr int n = 100;
+        const std::vector<double> right(n, 1.0);
+        const std::vector<double> masses(n, 1.0);
+        std::vector<double> diagonal(n, 2.0);
+        std::vector<int> units;
+        for (std::size_t i = 0; i < n; ++i) {
+            diagonal[i] += std::bernoulli_distribution(0.1)(this->random) ? 0x1p33 : 0;
+            units.push_back(std::uniform_int_distribution<int>(-10, 10)(this->random));
+        }
+        diagonal[n / 2] += 0x1p33;
+        typename GradedPencilTest<T>::Pencil pencil{
+            DenseRows<T>(n, std::vector<T>(n)), DenseRows<T>(n, std::vector<T>(n)), {}};
+        for (std::size_t i = 0; i < n; ++i) {
+            pencil.a[i][i] = T(diagonal[i]);
+            pencil.b[i][i] = T(masses[i]);
+            if (i + 1 < n) {
+                pencil.a[i][i + 1] = pencil.a[i + 1][i] = T(-right[i]);
+            }
+        }
+        pencil = this->in_units(std::move(pencil), units);
+        pencil.spectrum = chain_eigenvalues(diagonal, right, masses, n);
+        SparseMatrix<T> a = test::stored(this->ctx, pencil.a);
+        SparseMatrix<T> b = test::stored(this->ctx, pencil.b);
+        for (const EigenOptions& options :
+             {this->wanted(Method::dense, Which::both_ends, 10),
+              this->wanted(Method::dense, Which::largest_magnitude, n / 2),
+              this->wanted(Method::automatic, Which::both_ends, 10)}) {
+            SCOPED_TRACE(std::string(to_string(options.method)) + " " + to_string(options.which));
+            const std::vector<double> exact = test::wanted(pencil.spectrum, options);
+            const auto result = eigensolve(this->ctx, EigenProblem<T>{a, &b}, options);
+            ASSERT_TRUE(result.converged) << result.message;
+            EXPECT_EQ(result.multiplicity, Multiplicity::verified);
+            ASSERT_EQ(result.eigenvalues.size(), exact.size());
+            for (std::size_t j = 0; j < exact.size(); ++j) {
+                EXPECT_NEAR(result.eigenvalues[j], exact[j], 1e-9 * exact[j]) << j;
+            }
+        }
+    }
+}
+
 /// Rows of A whose B is zero are 2^9 times smaller than the k-th smallest eigenvalue, 1, so that
 /// the units of the first solve are chosen for a size that no wanted eigenvalue has. The units for
 /// 1 differ from these by factors of 8 to 16 in the rows of the eigenvalues near 2^-7, too little
