@@ -450,7 +450,7 @@ TYPED_TEST(GradedPencilTest, ZeroRowsOfASingularMatrix) {
         }
     }
     const auto pencil = this->with_masses_of_units(std::move(a));
-    for (const Method method : {Method::automatic, Method::dense, Method::shift_invert}) {
+    for (const Method method : {Method::automatic, Method::dense}) {
         for (const Which which : {Which::smallest, Which::smallest_magnitude}) {
             this->expect_values(pencil, this->wanted(method, which, 10),
                                 std::vector<double>(10, 0.0), square);
@@ -459,8 +459,8 @@ TYPED_TEST(GradedPencilTest, ZeroRowsOfASingularMatrix) {
     }
 }
 
-/// Chains without supports, each with its own stiffness. In units for the eigenvalues 0, rows of A
-/// are alike and those of B are not: B seems to be singular.
+/// Chains without supports, each with its own stiffness, which is 0 for the first. In units for the
+/// eigenvalues 0, rows of A are alike and those of B are not: B seems to be singular.
 TYPED_TEST(GradedPencilTest, SingularChainsOfManySizes) {
     using T = TypeParam;
     if constexpr (sizeof(real_t<T>) == sizeof(double)) {
@@ -468,7 +468,7 @@ TYPED_TEST(GradedPencilTest, SingularChainsOfManySizes) {
         constexpr std::size_t chains = 20;
         DenseRows<T> a(part * chains, std::vector<T>(part * chains));
         for (std::size_t i = 0; i + 1 < a.size(); ++i) {
-            if (i % part + 1 < part) {
+            if (i % part + 1 < part && i >= part) {
                 const auto stiffness = std::ldexp(real_t<T>(1), -3 * static_cast<int>(i / part));
                 a[i][i] += stiffness;
                 a[i + 1][i + 1] += stiffness;
@@ -478,10 +478,10 @@ TYPED_TEST(GradedPencilTest, SingularChainsOfManySizes) {
         const auto pencil = this->with_masses_of_units(std::move(a));
         for (const Which which : {Which::smallest, Which::smallest_magnitude}) {
             this->expect_values(pencil, this->wanted(Method::shift_invert, which, chains),
-                                std::vector<double>(chains, 0.0), 3);
+                                std::vector<double>(chains, 0.0), 0.375);
         }
-        this->expect_values(pencil, this->wanted(Method::shift_invert, Which::largest, 2), {1, 3},
-                            3);
+        this->expect_values(pencil, this->wanted(Method::shift_invert, Which::largest, 2),
+                            {0.125, 0.375}, 0.375);
     }
 }
 
