@@ -256,6 +256,46 @@ TYPED_TEST(EigenvalueErrorsTest, LongColumnsCostNoDigits) {
     }
 }
 
+/// All eigenvalues of A = 0 are 0, and so are the norms to which residuals are relative.
+TYPED_TEST(EigenvalueErrorsTest, BoundsOfAZeroMatrixAreFinite) {
+    using T = TypeParam;
+    constexpr int n = 60;
+    auto masses = test::random_matrix<T>(this->random, n, 1, true);
+    SparseMatrix<T> a = test::stored(this->ctx, DenseRows<T>(n, std::vector<T>(n)));
+    for (const bool has_units : {false, true}) {
+        for (std::size_t i = 0; has_units && i < n; ++i) {
+            for (std::size_t j = 0; j < n; ++j) {
+                masses[i][j] *= std::ldexp(real_t<T>(1), static_cast<int>(i % 21 + j % 21) - 20);
+            }
+        }
+        SparseMatrix<T> b = test::stored(this->ctx, masses);
+        for (const bool has_b : {false, true}) {
+            for (const Method method :
+                 {Method::automatic, Method::dense, Method::shift_invert, Method::lanczos,
+                  Method::chebyshev, Method::lobpcg, Method::jacobi_davidson}) {
+                if (has_b && reduces_pencil(method) && this->ctx.comm().size() > 1) {
+                    continue;  // several ranks reduce by a diagonal B only
+                }
+                EigenOptions options;
+                options.which =
+                    method == Method::shift_invert ? Which::smallest_magnitude : Which::smallest;
+                options.k = 3;
+                options.method = method;
+                const auto result =
+                    eigensolve(this->ctx, EigenProblem<T>{a, has_b ? &b : nullptr}, options);
+                SCOPED_TRACE(std::string(to_string(method)) + (has_b ? ", B" : "") +
+                             (has_units ? ", units" : ""));
+                ASSERT_TRUE(result.converged) << result.message;
+                ASSERT_EQ(result.errors.size(), 3U);
+                for (std::size_t j = 0; j < 3; ++j) {
+                    EXPECT_LE(result.errors[j], 1e-12);
+                    EXPECT_LE(std::abs(result.eigenvalues[j]), result.errors[j]);
+                }
+            }
+        }
+    }
+}
+
 /// With a tolerance of 1e-8 ||A|| = 1000 the first Ritz values pass, though all eigenvalues but
 /// one are below 4.
 TYPED_TEST(EigenvalueErrorsTest, AutomaticGoesOnIfNoDigitIsCertain) {

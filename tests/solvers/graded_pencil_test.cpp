@@ -14,6 +14,7 @@
 
 #include "kernels/column_ops.hpp"
 #include "solvers/eigen/eigensolver.hpp"
+#include "solvers/eigen/pencil/unit_balance.hpp"
 #include "tests/solvers/dense_rows.hpp"
 #include "tests/solvers/wanted_eigenvalues.hpp"
 #include "tests/support/dense_oracle.hpp"
@@ -232,6 +233,33 @@ class GradedPencilTest : public ::testing::Test {
         return pencil;
     }
 
+    /// A B of units between 2^-10 and 2^10, and A in the same units.
+    Pencil with_masses_of_units(DenseRows<T> a) {
+        std::uniform_int_distribution<int> unit(-10, 10);
+        DenseRows<T> b(a.size(), std::vector<T>(a.size()));
+        std::vector<int> exponents;
+        for (std::size_t i = 0; i < a.size(); ++i) {
+            b[i][i] = T(1);
+            exponents.push_back(unit(random));
+        }
+        return in_units({std::move(a), std::move(b), {}}, exponents);
+    }
+    /// The solve is verified, and the values are right to 1e-10 of `size`.
+    void expect_values(const Pencil& pencil, const EigenOptions& options,
+                       const std::vector<double>& exact, double size) {
+        SparseMatrix<T> a = test::stored(ctx, pencil.a);
+        SparseMatrix<T> b = test::stored(ctx, pencil.b);
+        const auto result = eigensolve(ctx, EigenProblem<T>{a, &b}, options);
+        SCOPED_TRACE(std::string(to_string(options.method)) + " " + to_string(options.which));
+        EXPECT_TRUE(result.converged) << result.message;
+        EXPECT_EQ(result.multiplicity, Multiplicity::verified);
+        ASSERT_EQ(result.eigenvalues.size(), exact.size());
+        for (std::size_t j = 0; j < exact.size(); ++j) {
+            EXPECT_NEAR(result.eigenvalues[j], exact[j], std::max(1e-10, 100 * eps) * size) << j;
+            EXPECT_LE(result.errors[j], std::max(1e-4, 1e4 * eps) * size) << j;
+        }
+    }
+
     Context ctx = test::make_context();
     std::mt19937_64 random = test::make_generator();
 };
@@ -420,6 +448,85 @@ TYPED_TEST(GradedPencilTest, BothEndsOfStiffSupports) {
                 EXPECT_NEAR(result.eigenvalues[j], exact[j], 1e-9 * exact[j]) << j;
             }
         }
+    }
+}
+
+/// The sizes of eigenvalues are estimated from the rows of A in units in which B is alike and its
+/// norm is near 1, whatever the units of the unknowns are.
+TYPED_TEST(GradedPencilTest, LikelyValuesDoNotDependOnUnits) {
+    using T = TypeParam;
+    constexpr int n = 40;
+    DenseRows<T> a(n, std::vector<T>(n));
+    for (std::size_t i = 0; i < n; ++i) {
+        a[i][i] = T(static_cast<real_t<T>>(std::ldexp(1.0, static_cast<int>(i % 8))));
+    }
+    const auto pencil =
+        this->in_units(this->with_masses_of_units(std::move(a)), std::vector<int>(n, 10));
+    SparseMatrix<T> left = test::stored(this->ctx, pencil.a);
+    SparseMatrix<T> right = test::stored(this->ctx, pencil.b);
+    const EigenProblem<T> problem{left, &right};
+    UnitBalance<T> units(this->ctx, problem, Method::shift_invert, this->random());
+    ASSERT_TRUE(units.is_needed());
+    const double largest = units.likely_value(Which::largest_magnitude, 1);
+    EXPECT_GE(largest, 128.0 / 8);
+    EXPECT_LE(largest, 128.0 * 8);
+    const double least = units.likely_value(Which::smallest_magnitude, 1);
+    EXPECT_GE(least, 1.0 / 8);
+    EXPECT_LE(least, 8.0);
+}
+
+/// A = v v^H, where some v_i are 0, has the eigenvalue 0 n - 1 times: also for vectors without
+/// components in the rows of A that are zero, which would have no length in the inner product of B
+/// if these rows had units for a size of 0.
+TYPED_TEST(GradedPencilTest, ZeroRowsOfASingularMatrix) {
+    using T = TypeParam;
+    const int n = std::uniform_int_distribution<int>(40, 60)(this->random);
+    std::uniform_int_distribution<int> entry(-3, 3);
+    std::vector<int> v{1, 0};
+    while (std::ssize(v) < n) {
+        v.push_back(entry(this->random));
+    }
+    DenseRows<T> a(v.size(), std::vector<T>(v.size()));
+    double square = 0;
+    for (std::size_t i = 0; i < v.size(); ++i) {
+        square += v[i] * v[i];
+        for (std::size_t j = 0; j < v.size(); ++j) {
+            a[i][j] = T(static_cast<real_t<T>>(v[i] * v[j]));
+        }
+    }
+    const auto pencil = this->with_masses_of_units(std::move(a));
+    for (const Method method : {Method::automatic, Method::dense}) {
+        for (const Which which : {Which::smallest, Which::smallest_magnitude}) {
+            this->expect_values(pencil, this->wanted(method, which, 10),
+                                std::vector<double>(10, 0.0), square);
+        }
+        this->expect_values(pencil, this->wanted(method, Which::largest, 1), {square}, square);
+    }
+}
+
+/// Chains without supports, each with its own stiffness, which is 0 for the first. In units for the
+/// eigenvalues 0, rows of A are alike and those of B are not: B seems to be singular.
+TYPED_TEST(GradedPencilTest, SingularChainsOfManySizes) {
+    using T = TypeParam;
+    if constexpr (sizeof(real_t<T>) == sizeof(double)) {
+        constexpr std::size_t part = 3;
+        constexpr std::size_t chains = 20;
+        DenseRows<T> a(part * chains, std::vector<T>(part * chains));
+        for (std::size_t i = 0; i + 1 < a.size(); ++i) {
+            if (i % part + 1 < part && i >= part) {
+                const auto stiffness = std::ldexp(real_t<T>(1), -3 * static_cast<int>(i / part));
+                a[i][i] += stiffness;
+                a[i + 1][i + 1] += stiffness;
+                a[i][i + 1] = a[i + 1][i] = -stiffness;
+            }
+        }
+        const auto pencil = this->with_masses_of_units(std::move(a));
+        for (const Which which : {Which::smallest, Which::smallest_magnitude}) {
+            this->expect_values(pencil, this->wanted(Method::shift_invert, which, chains),
+                                std::vector<double>(chains, 0.0), 0.375);
+        }
+        this->expect_values(pencil, this->wanted(Method::shift_invert, Which::largest, 2),
+                            {0.125, 0.375}, 0.375);
     }
 }
 

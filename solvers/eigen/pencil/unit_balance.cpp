@@ -52,6 +52,7 @@ UnitBalance<T>::UnitBalance(Context& ctx, const EigenProblem<T>& problem, Method
     is_needed_ = range.largest > std::ldexp(range.least, bits_needed);
     if (is_needed_) {
         equilibrate([&] { return row_sizes(*problem.b, nullptr); });
+        normalise();
     }
     of_b_ = exponents_;
 }
@@ -145,6 +146,15 @@ void UnitBalance<T>::equilibrate(const std::function<std::vector<double>()>& siz
 }
 
 template <class T>
+void UnitBalance<T>::normalise() {
+    const double norm = largest_row(*problem_.b);
+    const int exponent = norm > 0 ? std::ilogb(norm) / 2 : 0;
+    for (int& e : exponents_) {
+        e -= exponent;
+    }
+}
+
+template <class T>
 double UnitBalance<T>::likely_value(Which which, int k) {
     std::vector<double> quotients;
     const std::vector<double> sizes = row_sizes(problem_.a, &quotients);
@@ -185,16 +195,20 @@ void UnitBalance<T>::balance(double theta) {
     equilibrate([&] {
         std::vector<double> sizes = row_sizes(problem_.a, nullptr);
         const std::vector<double> of_b = row_sizes(*problem_.b, nullptr);
+        std::vector<double> ratios(sizes.size(), 0.0);
         for (std::size_t i = 0; i < sizes.size(); ++i) {
-            sizes[i] = std::max(sizes[i], theta * of_b[i]);
+            ratios[i] = of_b[i] > 0 ? sizes[i] / of_b[i] : 0;
+        }
+        // A smaller theta would change only the units of rows of A that are zero, and make these
+        // rows of B so large that the others vanish beside them.
+        const double least = range_of(ratios).least;
+        const double size = std::isfinite(least) ? std::max(theta, least) : theta;
+        for (std::size_t i = 0; i < sizes.size(); ++i) {
+            sizes[i] = std::max(sizes[i], size * of_b[i]);
         }
         return sizes;
     });
-    const double norm = largest_row(*problem_.b);
-    const int exponent = norm > 0 ? std::ilogb(norm) / 2 : 0;
-    for (int& e : exponents_) {
-        e -= exponent;
-    }
+    normalise();
 }
 
 template <class T>

@@ -17,7 +17,8 @@ inline constexpr const char* words_of_other_units =
     ": the rows of B differ by many powers of two; other units of the unknowns make them alike";
 
 /// The exponents e of a diagonal D = 2^e with which the rows of D A D and theta D B D have similar
-/// norms.
+/// norms. If D is needed, the largest row of D B D is between 1/2 and 4, so that rows of D A D and
+/// residuals tell the size and the errors of eigenvalues.
 ///
 /// A change of units of the unknowns, x = S x', turns the pencil into S A S and S B S with the same
 /// eigenvalues. Random columns, residuals and thresholds that are relative to ||A|| and ||B|| then
@@ -46,9 +47,7 @@ class UnitBalance {
     /// x^H B x of the wanted vectors would be rounding noise. 0 before likely_value(), and if the
     /// smallest |lambda| are wanted.
     double least_value() const { return least_value_; }
-    /// Equilibrates A and theta B; theta: the size of the wanted eigenvalues. The largest row of
-    /// D B D is then between 1/2 and 4, so that a residual tells by how much an eigenvalue may
-    /// differ.
+    /// Equilibrates A and theta B; theta: the size of the wanted eigenvalues.
     /// Cost: up to 8 products with A and B of 8 columns each, and one with B.
     void balance(double theta);
     /// Equilibrates B alone again.
@@ -75,6 +74,8 @@ class UnitBalance {
     /// The least positive and the largest size on all ranks.
     Range range_of(const std::vector<double>& sizes) const;
     void equilibrate(const std::function<std::vector<double>()>& sizes);
+    /// Multiplies D by a number, so that the largest row of D B D is between 1/2 and 4.
+    void normalise();
 
     Context& ctx_;
     const EigenProblem<T>& problem_;

@@ -108,7 +108,9 @@ std::vector<typename UnitResiduals<T>::Residual> UnitResiduals<T>::in_present_un
         norms(ctx_, y, std::span<real_t<T>>(lengths));
         for (std::size_t j = 0; j < some.size(); ++j) {
             const double scale = norm_a_ + std::abs(some[j]) * norm_b_;
-            all.push_back({sizes[j] / scale, scale, static_cast<double>(lengths[j])});
+            // The scale of A = 0 may be 0.
+            const double relative = sizes[j] == 0 ? 0 : sizes[j] / scale;
+            all.push_back({relative, scale, static_cast<double>(lengths[j])});
         }
     }
     return all;

@@ -59,7 +59,15 @@ void RowUnits<W>::choose() {
         size = balance_->likely_value(at_zero ? Which::smallest_magnitude : which_, options_.k);
     }
     // No finite eigenvalue is much larger than this.
-    choose_for(std::min(size, balance_->likely_value(Which::largest_magnitude, 1)));
+    largest_ = balance_->likely_value(Which::largest_magnitude, 1);
+    choose_for(std::min(size, largest_));
+}
+
+template <class W>
+bool RowUnits<W>::choose_for_largest() {
+    const std::vector<int> before = exponents();
+    choose_for(largest_);
+    return balance_->differs_from(before);
 }
 
 template <class W>

@@ -38,6 +38,9 @@ class RowUnits {
     /// true if D has changed by so much that the pencil must be solved again; D may also change by
     /// less.
     bool choose_others(double size);
+    /// Chooses D for the largest eigenvalues, after choose(): the rows of D B D that are not zero
+    /// are alike. Returns true if D has changed by so much that the pencil must be solved again.
+    bool choose_for_largest();
     /// M <- D M D.
     void apply(CsrRows<W>& m) const;
     /// The exponents of D.
@@ -55,6 +58,7 @@ class RowUnits {
     std::optional<EigenProblem<W>> problem_;
     std::optional<UnitBalance<W>> balance_;
     double size_ = 0;
+    double largest_ = 0;
     double norm_a_ = 0;
     double norm_b_ = 0;
 };

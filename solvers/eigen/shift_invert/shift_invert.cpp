@@ -281,10 +281,21 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
             return;
         }
         constexpr int most_solves = 4;
+        bool for_largest = false;
         for (int solves = 1;; ++solves) {
             start_slicer_in_units(a, *b);
             std::string message = find_pairs();
-            const bool fits = !facts_.proven || !units_->choose_others(largest_wanted_value());
+            // In units for small eigenvalues, B may be so graded that vectors of the eigenvalue 0
+            // have no length in its inner product, and that B seems to be singular.
+            if (!facts_.proven && !for_largest && !slicer_->is_stopped()) {
+                for_largest = true;
+                if (units_->choose_for_largest()) {
+                    count_work();
+                    continue;
+                }
+            }
+            const bool fits =
+                !facts_.proven || for_largest || !units_->choose_others(largest_wanted_value());
             if (fits || solves == most_solves || slicer_->is_stopped()) {
                 if (!fits) {
                     facts_.proven = false;
@@ -467,7 +478,7 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
     double rounding() const { return attainable_tolerance<T>(0); }
     /// A wanted set that ends among eigenvalues that differ by less than this is verified.
     double most_resolution() const {
-        return 8 * std::max(this->tolerance(), rounding()) * pencil_->norm() / pencil_->norm_b();
+        return 8 * std::max(this->tolerance(), rounding()) * pencil_->scale(0) / pencil_->norm_b();
     }
     int value_exponent() const { return facts_.in_units.a - facts_.in_units.b; }
     double to_scaled(double value) const { return std::ldexp(value, -value_exponent()); }
