@@ -343,6 +343,16 @@ SOLVERS = [
              "errors.bounds[j] = (relative + rounding) * size * length * length;",
              "errors.bounds[j] = (relative + rounding) * size;",
              [Test("dense_eigen", "EigenvalueErrors*")]),
+    Mutation("eigenvalues keep the errors of sums over long columns", "solve_with_errors.cpp",
+             "value = better;", "value += 0;", [Test("dense_eigen", "*LongColumns*")]),
+    Mutation("a shift beside a small eigenvalue has the size of the largest one", "dense_eigen.cpp",
+             "part * size_near(value)", "part * size_of_values()", [Test("shift_invert", "*BothEndsOfStiff*")]),
+    Mutation("a cut cluster does not cover the values in place of its copies", "spectrum_slicer.cpp",
+             "cut_->width = std::max({cut_->width, distance - cluster.inner, cluster.outer - distance});", "",
+             [Test("dense_eigen", "*AroundATarget*")]),
+    Mutation("the interval around a target need not contain it", "spectrum_slicer.cpp",
+             "found_between(target - covered, target + covered) >= k", "covered <= radius",
+             [Test("dense_eigen", "*AroundATarget*")]),
 ]
 
 MUTATIONS = VERIFICATION + KERNELS + READERS + CHECKPOINTS + SOLVERS

@@ -23,7 +23,7 @@ namespace {
 
 /// The largest row of B = diag(1, 1, -1e-3) keeps its size in the units of LOBPCG.
 constexpr const char* indefinite_in_units =
-    "LOBPCG: B is not positive definite: -0.001 is one of its Ritz values, its norm about 1 "
+    "LOBPCG: B is not positive definite: -0.004 is one of its Ritz values, its norm about 4 "
     "(in units that make the rows of A and B alike)";
 
 struct Row {
