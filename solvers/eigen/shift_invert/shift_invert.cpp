@@ -287,7 +287,7 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
             std::string message = find_pairs();
             // In units for small eigenvalues, B may be so graded that vectors of the eigenvalue 0
             // have no length in its inner product, and that B seems to be singular.
-            if (!facts_.proven && !for_largest && !slicer_->is_stopped()) {
+            if ((!facts_.proven || lacks_length()) && !for_largest && !slicer_->is_stopped()) {
                 for_largest = true;
                 if (units_->choose_for_largest()) {
                     count_work();
@@ -406,12 +406,16 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
         facts_.solves += pencil_->solves();
         facts_.largest_move = std::max(facts_.largest_move, pencil_->largest_move());
     }
+    /// True if x^H B x of a pair found is rounding noise.
+    bool lacks_length() const {
+        return pencil_->has_b() &&
+               slicer_->least_length() <= 4 * epsilon_v<Wide> * pencil_->norm_b();
+    }
     void finish_search(std::string message) {
         if (!facts_.proven) {
             const std::string singular = words_of_singular_pencil();
             message = singular.empty() ? message : singular;
-        } else if (pencil_->has_b() &&
-                   slicer_->least_length() <= 4 * epsilon_v<Wide> * pencil_->norm_b()) {
+        } else if (lacks_length()) {
             // The factorisations count the eigenvalues of a pencil that differs by rounding errors,
             // and these move such eigenvalues by more than their size.
             facts_.proven = false;

@@ -249,12 +249,12 @@ bool SpectrumSlicer<W>::search_once(const Wanted& wanted) {
 /// False if a pair, which has converged to the accuracy of a cluster, lies outside this cluster.
 template <class W>
 bool SpectrumSlicer<W>::is_within_reach(const InversePair& pair) const {
-    return !is_in_cluster_ || 1 <= reach_ * std::abs(pair.theta);
+    return reach_ == 0 || 1 <= reach_ * std::abs(pair.theta);
 }
 
 template <class W>
 double SpectrumSlicer<W>::cluster_accuracy() const {
-    return is_in_cluster_ ? options_.cluster_residual * pencil_.norm() / pencil_.norm_b() : 0;
+    return reach_ > 0 ? options_.cluster_residual * pencil_.norm() / pencil_.norm_b() : 0;
 }
 
 /// True if the residual is small relative to theta, or if that of A x = lambda B x is small enough:
@@ -540,10 +540,9 @@ bool SpectrumSlicer<W>::take_cluster(const CutCluster& cluster, std::int64_t mis
             break;
         }
         reach_ = reach;
-        is_in_cluster_ = true;
         const bool goes_on =
             factor_at(cluster.sigma) && search({0, 0, static_cast<int>(wanted - values_.size())});
-        is_in_cluster_ = false;
+        reach_ = 0;
         if (!goes_on) {
             return false;
         }

@@ -158,9 +158,8 @@ class SpectrumSlicer {
     std::vector<double> estimates_;
     double resolution_ = 0;
     double largest_residual_ = 0;
-    /// True while the pairs of a cluster are searched that no factorisation resolves, and how far
-    /// from the shift they may lie.
-    bool is_in_cluster_ = false;
+    /// While the pairs of a cluster are searched that no factorisation resolves: how far from the
+    /// shift they may lie. Else 0.
     double reach_ = 0;
     /// The number of calls of keepers() that left a pair to another shift because of its residual.
     int rejections_ = 0;
