@@ -18,8 +18,8 @@
 #include "solvers/eigen/search/audited_solve.hpp"
 #include "solvers/eigen/search/both_ends.hpp"
 #include "solvers/eigen/search/scaled_problem.hpp"
-#include "solvers/eigen/search/scaled_residuals.hpp"
 #include "solvers/eigen/search/verified_search.hpp"
+#include "solvers/guarded_operator.hpp"
 
 namespace quiver {
 namespace {
@@ -168,6 +168,7 @@ void correct_values(Context& ctx, const EigenProblem<T>& problem, EigenResult<T>
     if (problem.protection != nullptr || x.cols == 0) {
         return;  // a fault in this product would not be noticed
     }
+    GuardedOperator<T> guarded(problem.a);
     BlockVector<T> panel;
     ctx.comm().agree(
         [&] { panel = BlockVector<T>(ctx, problem.a.row_map(), std::min(panel_columns, x.cols)); });
@@ -178,7 +179,7 @@ void correct_values(Context& ctx, const EigenProblem<T>& problem, EigenResult<T>
         const int width = std::min(panel_columns, x.cols - first);
         const BlockView<const T> some = x.columns(first, width);
         const BlockView<T> r = panel.columns(0, width);
-        checked_product(ctx, result.method, problem.a, some, r);
+        guarded.apply(ctx, some, r);
         result.operator_applications += width;
         std::vector<T> shifts;
         shifts.reserve(static_cast<std::size_t>(width));
@@ -194,6 +195,8 @@ void correct_values(Context& ctx, const EigenProblem<T>& problem, EigenResult<T>
                                   static_cast<double>(std::real(shifts[j]));
             if (std::abs(better - value) <= most) {
                 value = better;
+            } else if (std::isnan(better)) {
+                ctx.comm().agree([&] { guarded.rethrow_pending(); });
             }
         }
     }
