@@ -29,6 +29,11 @@ enum class Which : std::uint8_t {
     both_ends,
 };
 
+/// True for largest_magnitude and both_ends.
+constexpr bool wants_both_ends(Which which) {
+    return which == Which::largest_magnitude || which == Which::both_ends;
+}
+
 /// "smallest", "largest", "target", "largest-magnitude", ...
 const char* to_string(Which which);
 

@@ -14,6 +14,7 @@
 #include "kernels/dense_operator.hpp"
 #include "kernels/sparse/sparse_matrix.hpp"
 #include "solvers/abft/guarded_solve.hpp"
+#include "solvers/eigen/automatic/both_ends.hpp"
 #include "solvers/eigen/automatic/direct_limits.hpp"
 #include "solvers/eigen/block_lanczos.hpp"
 #include "solvers/eigen/chebyshev/chebyshev_filter.hpp"
@@ -23,11 +24,8 @@
 #include "solvers/eigen/jacobi_davidson.hpp"
 #include "solvers/eigen/lanczos/short_lanczos.hpp"
 #include "solvers/eigen/lobpcg.hpp"
-#include "solvers/eigen/pencil/reduced_pencil.hpp"
 #include "solvers/eigen/pencil/solve_with_errors.hpp"
-#include "solvers/eigen/pencil/unit_balance.hpp"
 #include "solvers/eigen/search/audited_solve.hpp"
-#include "solvers/eigen/search/both_ends.hpp"
 #include "solvers/eigen/search/infinite_values.hpp"
 #include "solvers/eigen/search/scaled_problem.hpp"
 #include "solvers/eigen/shift_invert.hpp"
@@ -292,11 +290,10 @@ bool is_hard_end(Context& ctx, const EigenProblem<T>& problem, const EigenOption
 template <class T>
 MethodChoice choose_end(Context& ctx, const EigenProblem<T>& problem, const EigenOptions& options,
                         const DirectLimits& limits) {
-    const bool is_end = options.which == Which::smallest || options.which == Which::largest;
+    const bool is_end = !is_interior(options);
     const bool is_pencil = problem.b != nullptr;
     if (!limits.can_factorise || limits.rows > (is_pencil ? pencil_rows : crowded_rows) ||
-        !is_end || options.window || problem.preconditioner != nullptr ||
-        problem.inverse != nullptr) {
+        !is_end || problem.preconditioner != nullptr || problem.inverse != nullptr) {
         return {Method::automatic, ""};
     }
     if (devices_of(ctx) > 0 || !is_hard_end(ctx, problem, options)) {
@@ -342,6 +339,15 @@ MethodChoice choose_iteration(const EigenProblem<T>& problem, const EigenOptions
         return {Method::lanczos, "the space is so small that the basis may span it"};
     }
     return {Method::chebyshev, "an end of the spectrum, without B or a preconditioner"};
+}
+
+/// True for the methods that take every Which and scale the matrix themselves.
+bool takes_every_which(Method method) {
+    return method == Method::dense || method == Method::shift_invert;
+}
+
+bool takes_both_ends(const EigenOptions& options) {
+    return !options.window && wants_both_ends(options.which);
 }
 
 /// Throws InputError on all ranks if the method cannot find the wanted eigenvalues.
@@ -445,17 +451,10 @@ EigenResult<T> solve_once(Context& ctx, const EigenProblem<T>& problem, const Ei
     if (options.window) {
         chosen.which = Which::smallest;  // ignored
     }
-    // These methods take every Which and scale the matrix themselves.
-    const bool selects = method == Method::dense || method == Method::shift_invert;
+    const bool selects = takes_every_which(method);
     if (const PencilExponents needed = selects ? PencilExponents{} : needed_exponents(ctx, problem);
         needed.a != 0 || needed.b != 0) {
         return solve_scaled(ctx, problem, options, method, needed);
-    }
-    if (wants_both_ends(chosen.which) && !selects) {
-        if (problem.b != nullptr && reduces_pencil(method)) {
-            return solve_reduced<T>(ctx, problem, chosen, method, solve_both_ends<T>);
-        }
-        return solve_both_ends(ctx, problem, chosen);
     }
     if (!selects && chosen.which == Which::smallest_magnitude) {
         chosen.which = Which::target;
@@ -496,6 +495,9 @@ class AutomaticSolve {
 
     EigenResult<T> run() {
         const MethodChoice first = choose_method(ctx_, problem_, options_);
+        if (takes_both_ends(options_) && first.method != Method::dense) {
+            return solve_both_ends(ctx_, problem_, options_);
+        }
         reason_ = first.reason;
         const bool limited =
             first.hand_over_after > 0 &&
@@ -613,13 +615,6 @@ class AutomaticSolve {
                (product_work(problem_, on_gpu) + more);
     }
 
-    /// True for both ends of a pencil that needs other units of its unknowns: those that fit one
-    /// end do not fit the other, and shift_invert() takes many shifts or fails.
-    bool has_graded_ends() {
-        return problem_.b != nullptr && wants_both_ends(options_.which) &&
-               UnitBalance<T>(ctx_, problem_, Method::shift_invert, options_.seed).is_needed();
-    }
-
     /// `may_go_on`: the iteration has used its steps. Otherwise it gave up, or its pairs are too
     /// inaccurate.
     void replace_iteration(bool may_go_on) {
@@ -630,7 +625,7 @@ class AutomaticSolve {
         if (limits.can_factorise) {
             forecast = forecast_factorisation(ctx_, problem_, options_);
             const double pairs = likely_pairs(options_, result_.expected_count);
-            if (forecast.fits(pairs) && !(std::isfinite(dense) && has_graded_ends())) {
+            if (forecast.fits(pairs)) {
                 factorised = forecast.solve_products(pairs, is_interior(options_));
             }
         }
@@ -741,8 +736,11 @@ EigenResult<T> eigensolve(Context& ctx, const EigenProblem<T>& problem,
     if (options.method == Method::automatic || options.method == Method::shift_invert) {
         refuse_infinite_ends(ctx, problem, options);
     }
-    return options.method == Method::automatic
-               ? AutomaticSolve<T>(ctx, problem, options).run()
+    if (options.method == Method::automatic) {
+        return AutomaticSolve<T>(ctx, problem, options).run();
+    }
+    return takes_both_ends(options) && !takes_every_which(options.method)
+               ? solve_both_ends(ctx, problem, options)
                : accurate_solve(ctx, problem, options, options.method);
 }
 

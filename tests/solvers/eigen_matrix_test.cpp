@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <limits>
 #include <numbers>
+#include <numeric>
 #include <random>
 #include <stdexcept>
 #include <type_traits>
@@ -503,17 +504,23 @@ EVERY_SOLVER(GivingUpAndStoppingAreResults) {
 template <class T>
 class Failing final : public Operator<T> {
   public:
-    Failing(const RowMap& map, bool throws, int product)
-        : map_(map), throws_(throws), product_(product) {}
+    /// Products with `matrix`, or if it is null with a diagonal that differs in each product.
+    Failing(const RowMap& map, bool throws, int product, Operator<T>* matrix = nullptr)
+        : map_(map), throws_(throws), product_(product), matrix_(matrix) {}
     bool has_failed() const { return applications_ >= product_; }
+    int applications() const { return applications_; }
     const RowMap& row_map() const override { return map_; }
     void apply(Context& ctx, BlockView<const T> x, BlockView<T> y) override {
         const bool now = ++applications_ == product_;
         if (now && throws_ && map_.rank() == map_.ranks() - 1) {
             throw std::runtime_error("out of luck");
         }
-        copy(ctx, x, y);
-        scale(ctx, T(real_t<T>(applications_)), y.columns(0, 1));
+        if (matrix_ != nullptr) {
+            matrix_->apply(ctx, x, y);
+        } else {
+            copy(ctx, x, y);
+            scale(ctx, T(real_t<T>(applications_)), y.columns(0, 1));
+        }
         if (now && !throws_) {
             fill(ctx, T(std::numeric_limits<real_t<T>>::quiet_NaN()), y.columns(0, 1));
         }
@@ -523,8 +530,24 @@ class Failing final : public Operator<T> {
     RowMap map_;
     bool throws_;
     int product_;
+    Operator<T>* matrix_;
     int applications_ = 0;
 };
+
+/// The rank whose operator throws gets its exception, the others a collective NumericalError.
+template <class T>
+void expect_that_all_ranks_end(Context& ctx, Failing<T>& throwing, const EigenOptions& options) {
+    const bool here = throwing.row_map().rank() == throwing.row_map().ranks() - 1;
+    try {
+        eigensolve(ctx, EigenProblem<T>{throwing}, options);
+        EXPECT_FALSE(throwing.has_failed()) << "no error";
+    } catch (const NumericalError& error) {
+        EXPECT_FALSE(here && throwing.has_failed());
+        EXPECT_TRUE(error.collective() || !throwing.has_failed());
+    } catch (const std::runtime_error& error) {
+        EXPECT_TRUE(here) << error.what();
+    }
+}
 
 EVERY_SOLVER(AnOperatorThatFailsEndsAllRanks) {
     const RowMap map = RowMap::by_rows(fixture.ctx.comm(), 97);
@@ -534,20 +557,30 @@ EVERY_SOLVER(AnOperatorThatFailsEndsAllRanks) {
     }
     Failing<T> nan(map, false, 5);
     EXPECT_THROW(eigensolve(fixture.ctx, EigenProblem<T>{nan}, options), NumericalError);
-    const bool here = map.rank() == map.ranks() - 1;
     // Early products estimate bounds; the window filter then counts eigenvalues and filters.
     for (const int product : {5, 15, 25, 35, 60}) {
         SCOPED_TRACE(product);
         Failing<T> throwing(map, true, product);
-        try {
-            eigensolve(fixture.ctx, EigenProblem<T>{throwing}, options);
-            EXPECT_FALSE(throwing.has_failed()) << "no error";
-        } catch (const NumericalError& error) {
-            EXPECT_FALSE(here && throwing.has_failed());
-            EXPECT_TRUE(error.collective() || !throwing.has_failed());
-        } catch (const std::runtime_error& error) {
-            EXPECT_TRUE(here) << error.what();
-        }
+        expect_that_all_ranks_end(fixture.ctx, throwing, options);
+    }
+}
+
+/// The last products of a solve that converges compute residuals and correct the eigenvalues.
+EVERY_SOLVER(AnOperatorThatFailsInItsLastProductsEndsAllRanks) {
+    std::vector<double> values(97);
+    std::iota(values.begin(), values.end(), 1.0);
+    SparseMatrix<T> a = test::diagonal<T>(fixture.ctx, values);
+    EigenOptions options = fixture.options_for(3, Which::smallest);
+    if (fixture.by_window) {
+        options.window = Window{0.5, 3.5};
+    }
+    Failing<T> sound(a.row_map(), true, std::numeric_limits<int>::max(), &a);
+    ASSERT_TRUE(eigensolve(fixture.ctx, EigenProblem<T>{sound}, options).converged);
+    for (int before_end = 0; before_end < 4; ++before_end) {
+        SCOPED_TRACE(before_end);
+        Failing<T> throwing(a.row_map(), true, sound.applications() - before_end, &a);
+        expect_that_all_ranks_end(fixture.ctx, throwing, options);
+        EXPECT_TRUE(throwing.has_failed());
     }
 }
 

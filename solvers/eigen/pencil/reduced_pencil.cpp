@@ -22,7 +22,6 @@
 #include "solvers/eigen/pencil/congruent_operator.hpp"
 #include "solvers/eigen/pencil/mass_factor.hpp"
 #include "solvers/eigen/search/audited_solve.hpp"
-#include "solvers/eigen/search/both_ends.hpp"
 #include "solvers/eigen/search/scaled_residuals.hpp"
 #include "solvers/eigen/search/verified_search.hpp"
 
@@ -267,9 +266,7 @@ EigenResult<T> solve_reduced(Context& ctx, const EigenProblem<T>& problem,
                              const StandardSolve<T>& solve) {
     check_problem(ctx, problem, options);
     require_reducible(problem, method);
-    EigenOptions one_end = options;
-    one_end.which = wants_both_ends(options.which) ? Which::largest : options.which;
-    check_options(one_end, dimensions(problem));
+    check_options(options, dimensions(problem));
     return ReducedPencil<T>(ctx, problem, options, method, solve).run();
 }
 

@@ -16,10 +16,9 @@
 #include "kernels/column_ops.hpp"
 #include "solvers/eigen/pencil/unit_residuals.hpp"
 #include "solvers/eigen/search/audited_solve.hpp"
-#include "solvers/eigen/search/both_ends.hpp"
 #include "solvers/eigen/search/scaled_problem.hpp"
+#include "solvers/eigen/search/scaled_residuals.hpp"
 #include "solvers/eigen/search/verified_search.hpp"
-#include "solvers/guarded_operator.hpp"
 
 namespace quiver {
 namespace {
@@ -196,7 +195,7 @@ void correct_values(Context& ctx, const EigenProblem<T>& problem, EigenResult<T>
             if (std::abs(better - value) <= most) {
                 value = better;
             } else if (std::isnan(better)) {
-                ctx.comm().agree([&] { guarded.rethrow_pending(); });
+                refuse_product(guarded, result.method);
             }
         }
     }

@@ -15,13 +15,21 @@
 #include "kernels/tsmm.hpp"
 #include "kernels/tsmttsm.hpp"
 #include "solvers/eigen/search/given_columns.hpp"
-#include "solvers/guarded_operator.hpp"
 
 namespace quiver {
 
 int even_exponent(double largest) {
     constexpr int most = 1000;
     return largest > 0 ? std::clamp(2 * (std::ilogb(largest) / 2), -most, most) : 0;
+}
+
+template <class T>
+void refuse_product(GuardedOperator<T>& a, Method method) {
+    a.rethrow_pending();
+    NumericalError error(std::string(to_string(method)) +
+                         ": the operator failed on some rank, or its product is not finite");
+    error.set_collective();
+    throw error;
 }
 
 template <class T>
@@ -38,11 +46,7 @@ void checked_product(Context& ctx, Method method, Operator<T>& a, BlockView<cons
         }
     }
     if (ctx.comm().max(bad) > 0) {
-        guarded.rethrow_pending();
-        NumericalError error(std::string(to_string(method)) +
-                             ": the operator failed on some rank, or its product is not finite");
-        error.set_collective();
-        throw error;
+        refuse_product(guarded, method);
     }
 }
 
@@ -131,6 +135,7 @@ BlockVector<T> constraint_normals(Context& ctx, Method method, const EigenProble
 }
 
 #define QUIVER_INSTANTIATE(T)                                                                     \
+    template void refuse_product(GuardedOperator<T>&, Method);                                    \
     template void checked_product(Context&, Method, Operator<T>&, BlockView<const T>,             \
                                   BlockView<T>);                                                  \
     template std::vector<double> scaled_residuals(Context&, Method, const EigenProblem<T>&,       \

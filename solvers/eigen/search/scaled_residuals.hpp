@@ -10,8 +10,14 @@
 #include "blockvec/view.hpp"
 #include "solvers/eigen/eigen_options.hpp"
 #include "solvers/eigen/eigen_problem.hpp"
+#include "solvers/guarded_operator.hpp"
 
 namespace quiver {
+
+/// Called on all ranks for a product that is not finite: throws the exception of the operator on a
+/// rank where it failed, else NumericalError with the method's name.
+template <class T>
+[[noreturn]] void refuse_product(GuardedOperator<T>& a, Method method);
 
 /// Y = A X. Throws NumericalError on all ranks, with the method's name, if the operator fails on
 /// some rank or Y is not finite. Collective; one all-reduce.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "solvers/eigen/search/both_ends.hpp"
+#include "solvers/eigen/automatic/both_ends.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -11,9 +11,13 @@
 #include "blockvec/error.hpp"
 #include "blockvec/number_text.hpp"
 #include "blockvec/scalar_list.hpp"
+#include "blockvec/small_matrix.hpp"
 #include "kernels/column_ops.hpp"
+#include "kernels/tsmm.hpp"
+#include "kernels/tsmttsm.hpp"
 #include "solvers/eigen/eigensolver.hpp"
 #include "solvers/eigen/search/audited_solve.hpp"
+#include "solvers/eigen/search/scaled_problem.hpp"
 #include "solvers/eigen/search/scaled_residuals.hpp"
 #include "solvers/precond/chebyshev.hpp"
 
@@ -25,6 +29,10 @@ namespace {
 constexpr double coarse_tolerance = 1e-2;
 /// Residuals of the joined pairs may be this many times the tolerance.
 constexpr double slack_of_ends = 4;
+/// The part of a vector of one end along those of the other. Up to the first value, in units of
+/// eps, they are rounding errors; above the second one the ends share eigenvectors.
+constexpr double rounding_of_ends = 1024;
+constexpr double shared_part = 0.125;
 
 [[noreturn]] void refuse(const std::string& text) {
     InputError error("eigensolver: " + text);
@@ -87,6 +95,7 @@ void select_pairs(Context& ctx, const RowMap& map, Ends<T>& ends, std::size_t lo
     };
     result.eigenvalues = join(ends.low.eigenvalues, ends.high.eigenvalues);
     result.residuals = join(ends.low.residuals, ends.high.residuals);
+    result.errors = join(ends.low.errors, ends.high.errors);
     const std::size_t size = result.eigenvalues.size();
     const auto drop = [&](std::vector<double>& all) {
         const auto begin = all.begin() + static_cast<std::ptrdiff_t>(low);
@@ -94,6 +103,9 @@ void select_pairs(Context& ctx, const RowMap& map, Ends<T>& ends, std::size_t lo
     };
     drop(result.eigenvalues);
     drop(result.residuals);
+    if (!result.errors.empty()) {
+        drop(result.errors);
+    }
     const BlockVector<T> all =
         side_by_side<T>(ctx, map, columns_of(ends.low), columns_of(ends.high));
     const auto first_high = static_cast<int>(size - (count - low));
@@ -117,25 +129,72 @@ class BothEnds {
             magnitude ? options_.k : options_.k - high, dimensions(problem_) - high));
         EigenResult<T> total = counts(found);
         if (found.converged && left > 0 && !(magnitude && other_end_is_smaller(first, total))) {
-            EigenResult<T>& second = ends_.at(other_end(first));
-            second = solve_end(other_end(first), left, options_.tol);
+            const Which last = other_end(first);
+            EigenResult<T>& second = ends_.at(last);
+            second = solve_end(last, left, options_.tol);
+            if (second.converged && !separate(second, found)) {
+                add_work(total, second);
+                second = solve_end(last, left, options_.tol, columns_of(found));
+                are_changed_ = true;
+            }
             add(total, second);
         }
         take_pairs(total);
-        if (total.converged) {
+        if (total.converged && are_changed_) {
             judge_pairs(total);
         }
         return total;
     }
 
   private:
+    /// Makes the vectors of the second end orthogonal to those of the first. False if they are so
+    /// far from it that both ends have taken copies of the same eigenvalues.
+    bool separate(EigenResult<T>& second, const EigenResult<T>& first) {
+        using Real = real_t<T>;
+        const BlockView<T> x = second.vectors.view();
+        const BlockView<const T> normals = columns_of(first);
+        if (x.cols == 0) {
+            return true;
+        }
+        BlockVector<T> images;
+        if (problem_.b != nullptr) {
+            ctx_.comm().agree([&] { images = BlockVector<T>(ctx_, map_, x.cols); });
+            checked_product(ctx_, second.method, *problem_.b, BlockView<const T>(x), images.view());
+        }
+        const BlockView<const T> bx = problem_.b == nullptr ? x : std::as_const(images).view();
+        SmallMatrix<T> shares(normals.cols, x.cols);
+        tsmttsm(ctx_, T(1), normals, bx, T(0), shares);
+        Real largest(0);
+        std::vector<T> factors;
+        for (int j = 0; j < x.cols; ++j) {
+            Real sum(0);  // of the squares of the parts along the first end
+            for (int i = 0; i < normals.cols; ++i) {
+                sum += std::norm(shares(i, j));
+            }
+            largest = std::max(largest, std::sqrt(sum));
+            factors.push_back(T(1 / std::sqrt(std::max(1 - sum, Real(1) / 2))));
+        }
+        if (!(largest <= Real(shared_part))) {
+            return false;
+        }
+        if (largest > Real(rounding_of_ends) * epsilon_v<T>) {
+            tsmm(ctx_, T(-1), normals, shares.view(), T(1), x);
+            scale(ctx_, factors, x);
+            are_changed_ = true;
+        }
+        return true;
+    }
+
     /// The end at which a few Lanczos steps find the larger |value|. With a B these steps, which
     /// use A alone, say nothing about the pencil: the largest end is taken.
     Which larger_end() {
         if (problem_.b != nullptr) {
             return Which::largest;
         }
-        const SpectrumEstimate estimate = estimate_spectrum<T>(ctx_, problem_.a);
+        const int exponent = needed_exponents(ctx_, problem_).a;
+        ScaledOperator<T> scaled(problem_.a, exponent);
+        const SpectrumEstimate estimate = estimate_spectrum<T>(
+            ctx_, exponent == 0 ? problem_.a : static_cast<Operator<T>&>(scaled));
         return -estimate.least > estimate.largest ? Which::smallest : Which::largest;
     }
 
@@ -162,8 +221,9 @@ class BothEnds {
         total.cut_depth = std::max(ends_.low.cut_depth, ends_.high.cut_depth);
     }
 
-    /// The second end was solved in the complement of the pairs of the first, so that its residuals
-    /// lack the components along these: replaces all residuals by those of the problem.
+    /// Replaces all residuals by those of the problem after vectors of the second end have changed:
+    /// separate() has moved them, or a solve in the complement of the pairs of the first end knows
+    /// no components along these.
     void judge_pairs(EigenResult<T>& total) {
         const BlockVector<T> normals = constraint_normals(ctx_, total.method, problem_);
         total.residuals = scaled_residuals(
@@ -178,17 +238,17 @@ class BothEnds {
         }
     }
 
-    /// k pairs at `end`, orthogonal to the pairs of the other end.
-    EigenResult<T> solve_end(Which end, int k, double tol) {
+    /// k pairs at `end`, orthogonal to `more` columns.
+    EigenResult<T> solve_end(Which end, int k, double tol, BlockView<const T> more = {}) {
         EigenOptions options = options_;
         options.which = end;
         options.k = k;
         options.tol = tol;
         EigenProblem<T> problem = problem_;
-        const EigenResult<T>& found = ends_.at(other_end(end));
         BlockVector<T> constraints;
-        if (!found.eigenvalues.empty()) {
-            constraints = side_by_side<T>(ctx_, map_, problem_.constraints, columns_of(found));
+        if (more.cols > 0) {
+            ctx_.comm().agree(
+                [&] { constraints = side_by_side<T>(ctx_, map_, problem_.constraints, more); });
             problem.constraints = std::as_const(constraints).view();
         }
         options.max_seconds = remaining_seconds(ctx_.comm(), options_, seconds_);
@@ -230,6 +290,7 @@ class BothEnds {
         result.seconds = part.seconds;
         result.method = part.method;
         result.method_reason = part.method_reason;
+        result.library = part.library;
         result.interrupted = part.interrupted;
         result.message = part.message;
         return result;
@@ -245,6 +306,13 @@ class BothEnds {
 
     static void add(EigenResult<T>& total, const EigenResult<T>& part) {
         add_work(total, part);
+        if (part.method != total.method) {
+            total.method_reason = std::string("at one end ") + to_string(total.method) + ": " +
+                                  total.method_reason + "; at the other " +
+                                  to_string(part.method) + ": " + part.method_reason;
+            total.method = part.method;
+        }
+        total.library = total.library.empty() ? part.library : total.library;
         total.tolerance = std::max(total.tolerance, part.tolerance);
         total.tolerance_raised = total.tolerance_raised || part.tolerance_raised;
         total.converged = total.converged && part.converged;
@@ -261,13 +329,11 @@ class BothEnds {
     Ends<T> ends_;
     /// Of all solves so far.
     double seconds_ = 0;
+    /// True if vectors are no longer those of which the solves have computed residuals.
+    bool are_changed_ = false;
 };
 
 }  // namespace
-
-bool wants_both_ends(Which which) {
-    return which == Which::largest_magnitude || which == Which::both_ends;
-}
 
 template <class T>
 EigenResult<T> solve_both_ends(Context& ctx, const EigenProblem<T>& problem,
