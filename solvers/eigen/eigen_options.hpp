@@ -19,7 +19,7 @@ namespace quiver {
 /// jacobi_davidson, dense, shift_invert). largest_magnitude: the largest |value|;
 /// smallest_magnitude: the target 0; both_ends: k / 2 of the smallest and k - k / 2 of the largest.
 /// dense_eigen() and shift_invert() take these three themselves; for the other methods call
-/// eigensolve(), which makes two solves for largest_magnitude and both_ends.
+/// eigensolve(), which takes largest_magnitude and both_ends by a solve for each end.
 enum class Which : std::uint8_t {
     smallest,
     largest,

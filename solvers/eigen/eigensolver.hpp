@@ -19,7 +19,9 @@ struct MethodChoice {
     std::int64_t hand_over_after = 0;
 };
 
-/// Resolves Method::automatic; any other method is returned unchanged. Throws UnsupportedError or
+/// Resolves Method::automatic; any other method is returned unchanged. For both ends, and for the
+/// largest magnitude: dense, or the method for the largest eigenvalues (the other end then has a
+/// choice of its own). Throws UnsupportedError or
 /// DeviceError if QUIVER_CUSOLVER or QUIVER_CUDSS names a file that cannot be used. Collective.
 ///
 /// A dense solve is chosen by sizes alone where it takes less time than an iteration for a problem
@@ -65,8 +67,8 @@ MethodChoice choose_method(Context& ctx, const EigenProblem<T>& problem,
 
 /// Solves A x = lambda B x by options.method: the k eigenpairs at an end of the spectrum, at both
 /// ends, of largest or smallest |lambda|, or nearest a target, or all in a window. Except by
-/// methods dense and shift_invert, eigenvalues at both ends and of largest |lambda| take two solves
-/// (Which). The matrices may have any norm: if squares of the norm overflow or underflow, methods
+/// methods dense and shift_invert, eigenvalues at both ends and of largest |lambda| take a solve for
+/// each end, after which the vectors are made orthogonal. The matrices may have any norm: if squares of the norm overflow or underflow, methods
 /// that iterate solve a problem scaled by powers of two, and the scaling is undone exactly. Such
 /// norms are errors with a checkpoint (InputError), with protection, and for an operator without
 /// stored entries (NumericalError). The result names the method that answered and the reason; all

@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "kernels/column_ops.hpp"
+#include "kernels/tsmttsm.hpp"
 #include "solvers/eigen/eigensolver.hpp"
 #include "solvers/eigen/pencil/unit_balance.hpp"
 #include "tests/solvers/dense_rows.hpp"
@@ -60,6 +61,21 @@ class GradedPencilTest : public ::testing::Test {
         };
         apply(pencil.a);
         apply(pencil.b);
+        return pencil;
+    }
+    /// A tridiagonal A with the entries -right[i] beside the diagonal, and a diagonal B; no
+    /// spectrum.
+    Pencil chain(const std::vector<double>& diagonal, const std::vector<double>& right,
+                 const std::vector<double>& masses) {
+        const std::size_t n = diagonal.size();
+        Pencil pencil{DenseRows<T>(n, std::vector<T>(n)), DenseRows<T>(n, std::vector<T>(n)), {}};
+        for (std::size_t i = 0; i < n; ++i) {
+            pencil.a[i][i] = T(static_cast<real_t<T>>(diagonal[i]));
+            pencil.b[i][i] = T(static_cast<real_t<T>>(masses[i]));
+            if (i + 1 < n) {
+                pencil.a[i][i + 1] = pencil.a[i + 1][i] = T(static_cast<real_t<T>>(-right[i]));
+            }
+        }
         return pencil;
     }
     std::vector<int> graded_units(int n) {
@@ -294,12 +310,12 @@ TYPED_TEST(GradedPencilTest, EigenvaluesOverManyDecades) {
     }
 }
 
-/// The k smallest eigenvalues of A x = lambda B x for a positive definite tridiagonal A with the
-/// entries -right[i] beside the diagonal, and a diagonal B: bisection by the signs of the pivots of
-/// A - lambda B, in the precision of long double.
+/// The k smallest eigenvalues, from the one with the number `first`, of A x = lambda B x for a
+/// positive definite tridiagonal A with the entries -right[i] beside the diagonal, and a diagonal
+/// B: bisection by the signs of the pivots of A - lambda B, in the precision of long double.
 std::vector<double> chain_eigenvalues(const std::vector<double>& diagonal,
                                       const std::vector<double>& right,
-                                      const std::vector<double>& masses, int k) {
+                                      const std::vector<double>& masses, int k, int first = 0) {
     const auto count_below = [&](long double lambda) {
         int count = 0;
         long double pivot = 1;
@@ -311,7 +327,7 @@ std::vector<double> chain_eigenvalues(const std::vector<double>& diagonal,
         return count;
     };
     std::vector<double> values;
-    for (int index = 0; index < k; ++index) {
+    for (int index = first; index < first + k; ++index) {
         long double low = 1e-20L;
         long double high = 1e30L;
         for (int step = 0; step < 90; ++step) {
@@ -386,16 +402,7 @@ TYPED_TEST(GradedPencilTest, StiffSupportsAndMassesOverManyDecades) {
         for (int i = 0; i < 5; ++i) {
             diagonal[static_cast<std::size_t>(integer(0, n - 1))] += 1e10;
         }
-        typename GradedPencilTest<T>::Pencil pencil{
-            DenseRows<T>(n, std::vector<T>(n)), DenseRows<T>(n, std::vector<T>(n)), {}};
-        for (std::size_t i = 0; i < n; ++i) {
-            pencil.a[i][i] = T(diagonal[i]);
-            pencil.b[i][i] = T(masses[i]);
-            if (i + 1 < n) {
-                pencil.a[i][i + 1] = pencil.a[i + 1][i] = T(-right[i]);
-            }
-        }
-        pencil = this->in_units(std::move(pencil), units);
+        auto pencil = this->in_units(this->chain(diagonal, right, masses), units);
         pencil.spectrum = chain_eigenvalues(diagonal, right, masses, n);
         for (const Method method : {Method::dense, Method::automatic, Method::shift_invert}) {
             this->expect(pencil, this->wanted(method, Which::smallest, 6), true);
@@ -421,16 +428,7 @@ TYPED_TEST(GradedPencilTest, BothEndsOfStiffSupports) {
             units.push_back(std::uniform_int_distribution<int>(-10, 10)(this->random));
         }
         diagonal[n / 2] += 0x1p33;
-        typename GradedPencilTest<T>::Pencil pencil{
-            DenseRows<T>(n, std::vector<T>(n)), DenseRows<T>(n, std::vector<T>(n)), {}};
-        for (std::size_t i = 0; i < n; ++i) {
-            pencil.a[i][i] = T(diagonal[i]);
-            pencil.b[i][i] = T(masses[i]);
-            if (i + 1 < n) {
-                pencil.a[i][i + 1] = pencil.a[i + 1][i] = T(-right[i]);
-            }
-        }
-        pencil = this->in_units(std::move(pencil), units);
+        auto pencil = this->in_units(this->chain(diagonal, right, masses), units);
         pencil.spectrum = chain_eigenvalues(diagonal, right, masses, n);
         SparseMatrix<T> a = test::stored(this->ctx, pencil.a);
         SparseMatrix<T> b = test::stored(this->ctx, pencil.b);
@@ -446,6 +444,54 @@ TYPED_TEST(GradedPencilTest, BothEndsOfStiffSupports) {
             ASSERT_EQ(result.eigenvalues.size(), exact.size());
             for (std::size_t j = 0; j < exact.size(); ++j) {
                 EXPECT_NEAR(result.eigenvalues[j], exact[j], 1e-9 * exact[j]) << j;
+            }
+        }
+    }
+}
+
+/// Masses over eight decades in units over six: no units fit both ends, and products with B of
+/// vectors of one end have rounding errors as large as the vectors of the other end.
+TYPED_TEST(GradedPencilTest, BothEndsOfManyMasses) {
+    using T = TypeParam;
+    constexpr int n = 1040;  // too many rows for a dense solve
+    constexpr int k = 5;
+    const std::vector<double> diagonal(n, 2.5);
+    const std::vector<double> right(n, 1.0);
+    std::vector<double> masses;
+    std::vector<int> units;
+    for (int i = 0; i < n; ++i) {
+        masses.push_back(
+            std::ldexp(1.0, std::uniform_int_distribution<int>(-13, 13)(this->random)));
+        units.push_back(std::uniform_int_distribution<int>(-10, 10)(this->random));
+    }
+    const auto pencil = this->in_units(this->chain(diagonal, right, masses), units);
+    std::vector<double> exact = chain_eigenvalues(diagonal, right, masses, k);
+    for (const double value : chain_eigenvalues(diagonal, right, masses, k, n - k)) {
+        exact.push_back(value);
+    }
+    SparseMatrix<T> a = test::stored(this->ctx, pencil.a);
+    SparseMatrix<T> b = test::stored(this->ctx, pencil.b);
+    for (const Method method : {Method::automatic, Method::lobpcg}) {
+        SCOPED_TRACE(to_string(method));
+        const auto result = eigensolve(this->ctx, EigenProblem<T>{a, &b},
+                                       this->wanted(method, Which::both_ends, 2 * k));
+        ASSERT_TRUE(result.converged) << result.message;
+        EXPECT_EQ(result.multiplicity, Multiplicity::verified);
+        ASSERT_EQ(result.eigenvalues.size(), exact.size());
+        ASSERT_EQ(result.errors.size(), exact.size());
+        for (std::size_t j = 0; j < exact.size(); ++j) {
+            const double rounding = 1000 * this->eps * exact[j];
+            EXPECT_NEAR(result.eigenvalues[j], exact[j], rounding) << j;
+            EXPECT_LE(result.errors[j], 0.5 * exact[j]) << j;
+        }
+        BlockVector<T> images(this->ctx, a.row_map(), 2 * k);
+        b.apply(this->ctx, std::as_const(result.vectors).view(), images.view());
+        SmallMatrix<T> products(2 * k, 2 * k);
+        tsmttsm(this->ctx, T(1), std::as_const(result.vectors).view(), std::as_const(images).view(),
+                T(0), products);
+        for (int i = 0; i < 2 * k; ++i) {
+            for (int j = 0; j < 2 * k; ++j) {
+                EXPECT_NEAR(std::abs(products(i, j) - T(i == j ? 1 : 0)), 0, 2000 * this->eps);
             }
         }
     }
