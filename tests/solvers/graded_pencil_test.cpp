@@ -472,6 +472,9 @@ TYPED_TEST(GradedPencilTest, BothEndsOfManyMasses) {
     SparseMatrix<T> a = test::stored(this->ctx, pencil.a);
     SparseMatrix<T> b = test::stored(this->ctx, pencil.b);
     for (const Method method : {Method::automatic, Method::lobpcg}) {
+        if (method == Method::lobpcg && this->ctx.comm().size() > 1) {
+            break;  // hundreds of steps with messages that dominate their time
+        }
         SCOPED_TRACE(to_string(method));
         const auto result = eigensolve(this->ctx, EigenProblem<T>{a, &b},
                                        this->wanted(method, Which::both_ends, 2 * k));
