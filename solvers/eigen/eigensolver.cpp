@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -24,6 +25,7 @@
 #include "solvers/eigen/jacobi_davidson.hpp"
 #include "solvers/eigen/lanczos/short_lanczos.hpp"
 #include "solvers/eigen/lobpcg.hpp"
+#include "solvers/eigen/pencil/identity_mass.hpp"
 #include "solvers/eigen/pencil/solve_with_errors.hpp"
 #include "solvers/eigen/search/audited_solve.hpp"
 #include "solvers/eigen/search/infinite_values.hpp"
@@ -509,10 +511,8 @@ class AutomaticSolve {
             replace_refused();
         } else if (!is_done() && first.method == Method::shift_invert && !stops) {
             replace_factorisation();
-        } else if (!is_done() && first.method == Method::dense && problem_.b != nullptr &&
-                   can_factorise(ctx_, problem_)) {
-            hand_over(Method::shift_invert, options_.max_iterations,
-                      "a factorisation of A - sigma B needs no inverse of an ill-conditioned B");
+        } else if (first.method == Method::dense) {
+            replace_dense();
         } else if (limited && first.method != Method::shift_invert && !is_useful()) {
             replace_iteration(!is_done() && result_.iterations >= first.hand_over_after);
         }
@@ -524,15 +524,23 @@ class AutomaticSolve {
     bool is_done() const { return result_.converged || result_.interrupted; }
 
     /// True if the solve has ended and at least half of the eigenvalues have a certain digit or may
-    /// be 0 to rounding. No digit is certain below the tolerance times ||A||.
-    bool is_useful() const {
+    /// be 0 to rounding. No digit is certain below the tolerance times ||A||, except by
+    /// shift_invert(), in whose units the rows of a stiff A are alike.
+    bool is_useful() {
         constexpr double vanishing_units = 256;
         const double rounding =
             vanishing_units * static_cast<double>(epsilon_v<T>) * result_.norm_estimate;
         std::size_t uncertain = 0;
+        std::size_t tiny = 0;
         for (std::size_t j = 0; j < result_.errors.size(); ++j) {
             const double size = std::abs(result_.eigenvalues[j]);
-            uncertain += size > rounding && result_.errors[j] > size / 2 ? 1 : 0;
+            if (result_.errors[j] > size / 2) {
+                ++(size > rounding ? uncertain : tiny);
+            }
+        }
+        if (tiny > 0 && result_.method != Method::shift_invert && can_factorise(ctx_, problem_)) {
+            stiff_ = stiff_.value_or(is_stiff(ctx_, problem_.a));
+            uncertain += *stiff_ ? tiny : 0;
         }
         return is_done() && (2 * uncertain <= result_.errors.size() || result_.interrupted);
     }
@@ -662,6 +670,23 @@ class AutomaticSolve {
         }
     }
 
+    void replace_dense() {
+        if (!can_factorise(ctx_, problem_)) {
+            return;
+        }
+        if (!is_done() && problem_.b != nullptr) {
+            hand_over(Method::shift_invert, options_.max_iterations,
+                      "a factorisation of A - sigma B needs no inverse of an ill-conditioned B");
+        } else if (is_done() && !is_useful()) {
+            const FactorForecast forecast = forecast_factorisation(ctx_, problem_, options_);
+            const double pairs = likely_pairs(options_, result_.expected_count);
+            if (forecast.fits(pairs) &&
+                forecast.solve_products(pairs, is_interior(options_)) <= cheap_products) {
+                hand_over(Method::shift_invert, options_.max_iterations, forecast.words());
+            }
+        }
+    }
+
     /// Called if shift_invert() has not converged.
     void replace_factorisation() {
         const DirectLimits limits = direct_limits(ctx_, problem_, options_);
@@ -678,6 +703,8 @@ class AutomaticSolve {
     const EigenOptions& options_;
     EigenResult<T> result_;
     std::string reason_;
+    /// is_stiff(A), once it is known.
+    std::optional<bool> stiff_;
     /// The message of a method that has refused B; empty if none has.
     std::string refusal_;
 };

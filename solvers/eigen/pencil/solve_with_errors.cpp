@@ -14,6 +14,7 @@
 #include "blockvec/number_text.hpp"
 #include "blockvec/scalar_list.hpp"
 #include "kernels/column_ops.hpp"
+#include "solvers/eigen/pencil/identity_mass.hpp"
 #include "solvers/eigen/pencil/unit_residuals.hpp"
 #include "solvers/eigen/search/audited_solve.hpp"
 #include "solvers/eigen/search/scaled_problem.hpp"
@@ -208,6 +209,12 @@ template <class T>
 EigenvalueErrors eigenvalue_errors(Context& ctx, const EigenProblem<T>& problem,
                                    const EigenOptions& options, const EigenResult<T>& result) {
     if (problem.b == nullptr) {
+        if (result.method == Method::shift_invert && result.vectors.width() > 0) {
+            const IdentityMass<T> pencil(ctx, problem);
+            if (pencil.is_used()) {
+                return eigenvalue_errors(ctx, pencil.problem(), options, result);
+            }
+        }
         return {errors_without_b(options, result)};
     }
     if (result.eigenvalues.empty()) {

@@ -32,7 +32,7 @@ constexpr double least_share = 1024;
 
 template <class T>
 UnitBalance<T>::UnitBalance(Context& ctx, const EigenProblem<T>& problem, Method method,
-                            std::uint64_t seed)
+                            std::uint64_t seed, double ratio)
     : ctx_(ctx), problem_(problem), method_(method), seed_(seed) {
     const RowMap& map = problem.a.row_map();
     BlockVector<T> random;
@@ -55,6 +55,10 @@ UnitBalance<T>::UnitBalance(Context& ctx, const EigenProblem<T>& problem, Method
         normalise();
     }
     of_b_ = exponents_;
+    if (!is_needed_ && std::isfinite(ratio)) {
+        const Range of_a = range_of(row_sizes(problem.a, nullptr));
+        is_needed_ = of_a.largest > ratio * of_a.least;
+    }
 }
 
 template <class T>

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <vector>
 
 #include "blockvec/small_matrix.hpp"
@@ -31,12 +32,14 @@ inline constexpr const char* words_of_other_units =
 template <class T>
 class UnitBalance {
   public:
-    /// Equilibrates B alone; rows of B that are zero keep their units. Throws the errors of
-    /// checked_product(). Collective. Cost: a product of B with 8 columns; up to 9 such products if
-    /// the rows of B differ.
-    UnitBalance(Context& ctx, const EigenProblem<T>& problem, Method method, std::uint64_t seed);
+    /// Equilibrates B alone; rows of B that are zero keep their units. `ratio`: rows of A that
+    /// differ by more than this need other units, too. Throws the errors of checked_product().
+    /// Collective. Cost: a product of B, and of A for a finite ratio, with 8 columns; up to 9 such
+    /// products if the rows of B differ.
+    UnitBalance(Context& ctx, const EigenProblem<T>& problem, Method method, std::uint64_t seed,
+                double ratio = std::numeric_limits<double>::infinity());
 
-    /// False if the rows of B differ by so little that other units would change nothing.
+    /// False if the rows of B, and of A, differ by so little that other units would change nothing.
     bool is_needed() const { return is_needed_; }
     /// Throws IndefiniteError on all ranks if a row of B is zero. Collective.
     void refuse_zero_rows() const;

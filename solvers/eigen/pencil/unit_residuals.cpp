@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <numeric>
 #include <span>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "blockvec/scalar_list.hpp"
 #include "kernels/column_ops.hpp"
 #include "solvers/eigen/lanczos/spectrum_bounds.hpp"
+#include "solvers/eigen/pencil/identity_mass.hpp"
 #include "solvers/eigen/search/scaled_residuals.hpp"
 
 namespace quiver {
@@ -28,7 +30,12 @@ constexpr double close_residuals = 0x1p+16;
 template <class T>
 UnitResiduals<T>::UnitResiduals(Context& ctx, const EigenProblem<T>& problem, Method method,
                                 std::uint64_t seed)
-    : ctx_(ctx), problem_(problem), method_(method), units_(ctx, problem, method, seed) {}
+    : ctx_(ctx),
+      problem_(problem),
+      method_(method),
+      units_(ctx, problem, method, seed,
+             method == Method::shift_invert ? stiff_row_ratio<T>()
+                                            : std::numeric_limits<double>::infinity()) {}
 
 template <class T>
 void UnitResiduals<T>::choose_for(double size) {

@@ -36,8 +36,8 @@ class UnitResiduals {
     UnitResiduals(const UnitResiduals&) = delete;
     UnitResiduals& operator=(const UnitResiduals&) = delete;
 
-    /// False if the rows of B differ by so little that other units would change nothing. Only if it
-    /// is true may the functions below be called.
+    /// False if other units would change nothing: if the rows of B differ by little and, for
+    /// shift_invert, A is not stiff. Only if it is true may the functions below be called.
     bool is_needed() const { return units_.is_needed(); }
     /// Chooses D for eigenvalues of this size; if it is 0, for the smallest ones. A no-op if the
     /// present D is for eigenvalues whose size differs by a factor of at most 256. Cost: that of

@@ -28,12 +28,13 @@ double estimated_norm(Context& ctx, SparseMatrix<W>& m) {
 }  // namespace
 
 template <class W>
-RowUnits<W>::RowUnits(const CsrRows<W>& a, const CsrRows<W>& b, EigenOptions options, Which which)
+RowUnits<W>::RowUnits(const CsrRows<W>& a, const CsrRows<W>& b, EigenOptions options, Which which,
+                      double ratio)
     : ctx_(Comm(), Device::host(1)), options_(std::move(options)), which_(which) {
     a_.emplace(ctx_, a);
     b_.emplace(ctx_, b);
     problem_.emplace(EigenProblem<W>{*a_, &*b_});
-    balance_.emplace(ctx_, *problem_, Method::shift_invert, options_.seed);
+    balance_.emplace(ctx_, *problem_, Method::shift_invert, options_.seed, ratio);
     if (is_needed()) {
         norm_a_ = estimated_norm<W>(ctx_, *a_);
         norm_b_ = estimated_norm<W>(ctx_, *b_);

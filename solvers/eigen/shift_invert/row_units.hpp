@@ -23,12 +23,13 @@ template <class W>
 class RowUnits {
   public:
     /// The target and the window of `options` are those of the pencil A, B. Throws the errors of
-    /// UnitBalance. Cost: two sparse matrices, which this object keeps.
-    RowUnits(const CsrRows<W>& a, const CsrRows<W>& b, EigenOptions options, Which which);
+    /// UnitBalance, which takes `ratio`. Cost: two sparse matrices, which this object keeps.
+    RowUnits(const CsrRows<W>& a, const CsrRows<W>& b, EigenOptions options, Which which,
+             double ratio);
     RowUnits(const RowUnits&) = delete;
     RowUnits& operator=(const RowUnits&) = delete;
 
-    /// False if the rows of B differ by so little that other units would change nothing.
+    /// False if the rows of B, and of A, differ by so little that other units would change nothing.
     bool is_needed() const { return balance_->is_needed(); }
     /// Chooses D for eigenvalues of this size.
     void choose_for(double size);

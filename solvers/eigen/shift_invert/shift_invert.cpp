@@ -20,6 +20,7 @@
 #include "blockvec/scalar_list.hpp"
 #include "kernels/column_ops.hpp"
 #include "solvers/eigen/dense/dense_selection.hpp"
+#include "solvers/eigen/pencil/identity_mass.hpp"
 #include "solvers/eigen/search/infinite_values.hpp"
 #include "solvers/eigen/search/scaled_residuals.hpp"
 #include "solvers/eigen/search/verified_search.hpp"
@@ -318,7 +319,7 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
             options.window =
                 Window{to_scaled(options.window->low), to_scaled(options.window->high)};
         }
-        units_.emplace(a, b, options, which_);
+        units_.emplace(a, b, options, which_, stiff_row_ratio<T>());
         if (units_->is_needed()) {
             units_->choose();
             CsrRows<Wide> in_units = b;
@@ -707,7 +708,8 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
 template <class T>
 EigenResult<T> shift_invert(Context& ctx, const EigenProblem<T>& problem,
                             const EigenOptions& options) {
-    return verified_search<ShiftInvertSearch>(ctx, problem, options);
+    const IdentityMass<T> pencil(ctx, problem);
+    return verified_search<ShiftInvertSearch>(ctx, pencil.problem(), options);
 }
 
 #define QUIVER_INSTANTIATE(T) \

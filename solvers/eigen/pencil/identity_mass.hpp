@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A x = lambda x with a stiff A as a pencil. Private to solvers/eigen.
+#pragma once
+
+#include <optional>
+
+#include "blockvec/context.hpp"
+#include "kernels/sparse/sparse_matrix.hpp"
+#include "solvers/eigen/eigen_problem.hpp"
+
+namespace quiver {
+
+/// The factor by which rows of a stiff A differ: rounding errors of ||A|| leave small eigenvalues
+/// fewer than half of the digits of T.
+template <class T>
+double stiff_row_ratio();
+
+/// True if A has stored entries and the largest entries of its rows, without rows of zeros, differ
+/// by more than stiff_row_ratio(). Collective. Cost: a pass over the entries on the host.
+template <class T>
+bool is_stiff(Context& ctx, const Operator<T>& a);
+
+/// A problem without a B whose A is stiff, with B = I: in other units of the unknowns, UnitBalance,
+/// the rows of A become alike and those of B do not. Any other problem as it is.
+template <class T>
+class IdentityMass {
+  public:
+    /// Collective. Cost: that of is_stiff(), and one entry for each row.
+    IdentityMass(Context& ctx, const EigenProblem<T>& problem);
+    IdentityMass(const IdentityMass&) = delete;
+    IdentityMass& operator=(const IdentityMass&) = delete;
+
+    /// False if problem() is the given one.
+    bool is_used() const { return b_.has_value(); }
+    /// The operators of the given problem must outlive this object.
+    const EigenProblem<T>& problem() const { return problem_; }
+
+  private:
+    EigenProblem<T> problem_;
+    std::optional<SparseMatrix<T>> b_;
+};
+
+}  // namespace quiver
