@@ -524,23 +524,25 @@ class AutomaticSolve {
     bool is_done() const { return result_.converged || result_.interrupted; }
 
     /// True if the solve has ended and at least half of the eigenvalues have a certain digit or may
-    /// be 0 to rounding. No digit is certain below the tolerance times ||A||, except by
-    /// shift_invert(), in whose units the rows of a stiff A are alike.
+    /// be 0 to rounding. No digit is certain below the tolerance times ||A||. If A is stiff, half
+    /// of the eigenvalues must have four digits, which shift_invert() finds in other units.
     bool is_useful() {
         constexpr double vanishing_units = 256;
+        constexpr double four_digits = 1e-4;
         const double rounding =
             vanishing_units * static_cast<double>(epsilon_v<T>) * result_.norm_estimate;
         std::size_t uncertain = 0;
-        std::size_t tiny = 0;
+        std::size_t vague = 0;
         for (std::size_t j = 0; j < result_.errors.size(); ++j) {
             const double size = std::abs(result_.eigenvalues[j]);
-            if (result_.errors[j] > size / 2) {
-                ++(size > rounding ? uncertain : tiny);
-            }
+            const double error = result_.errors[j];
+            uncertain += size > rounding && error > size / 2 ? 1 : 0;
+            vague += error > four_digits * size ? 1 : 0;
         }
-        if (tiny > 0 && result_.method != Method::shift_invert && can_factorise(ctx_, problem_)) {
+        const bool few_digits = 2 * vague > result_.errors.size();
+        if (few_digits && result_.method != Method::shift_invert && can_factorise(ctx_, problem_)) {
             stiff_ = stiff_.value_or(is_stiff(ctx_, problem_.a));
-            uncertain += *stiff_ ? tiny : 0;
+            uncertain = *stiff_ ? vague : uncertain;
         }
         return is_done() && (2 * uncertain <= result_.errors.size() || result_.interrupted);
     }
@@ -603,7 +605,7 @@ class AutomaticSolve {
 
     void hand_over(Method method, std::int64_t most, const std::string& why) {
         const std::string name = to_string(result_.method);
-        reason_ = (is_done() ? "most eigenvalues of " + name + " have no certain digit; "
+        reason_ = (is_done() ? "most eigenvalues of " + name + " have few certain digits; "
                              : name + " had not converged after " +
                                    std::to_string(result_.iterations) + " iterations; ") +
                   why;
@@ -660,7 +662,8 @@ class AutomaticSolve {
                                                       : forecast.words_of_too_much());
             }
         }
-        if (factorised <= dense && std::isfinite(factorised) && !is_useful()) {
+        if (std::isfinite(factorised) && (factorised <= dense || stiff_.value_or(false)) &&
+            !is_useful()) {
             hand_over(Method::shift_invert, options_.max_iterations, forecast.words());
         }
         // Small eigenvalues of shift_invert() may have more correct digits than their bounds say.

@@ -500,6 +500,51 @@ TYPED_TEST(GradedPencilTest, BothEndsOfManyMasses) {
     }
 }
 
+/// A matrix without B, and with B = I, whose rows differ by 2^40: wanted eigenvalues lie below the
+/// rounding errors of ||A||. Small matrices begin with a dense solve, large ones with a
+/// factorisation or an iteration.
+TYPED_TEST(GradedPencilTest, StiffMatricesHaveTheirSmallEigenvalues) {
+    using T = TypeParam;
+    for (const int n : {90, 1040}) {
+        const auto rows = static_cast<std::size_t>(n);
+        const std::vector<double> right(rows, 1.0);
+        const std::vector<double> masses(rows, 1.0);
+        std::vector<double> diagonal(rows, 2.5);
+        for (int i = 0; i < n / 16; ++i) {
+            const int row = std::uniform_int_distribution<int>(0, n - 1)(this->random);
+            diagonal[static_cast<std::size_t>(row)] = 0x1p40;
+        }
+        diagonal.front() = 0x1p40;
+        auto pencil = this->chain(diagonal, right, masses);
+        pencil.spectrum = chain_eigenvalues(diagonal, right, masses, n < 100 ? n : 40);
+        SparseMatrix<T> a = test::stored(this->ctx, pencil.a);
+        SparseMatrix<T> b = test::stored(this->ctx, pencil.b);
+        for (SparseMatrix<T>* mass : {static_cast<SparseMatrix<T>*>(nullptr), &b}) {
+            for (const Method method : {Method::automatic, Method::shift_invert}) {
+                for (const EigenOptions& options :
+                     {this->wanted(method, Which::smallest, 6),
+                      this->wanted(method, Which::smallest_magnitude, 4),
+                      this->window(method, pencil.spectrum, 3, 12)}) {
+                    SCOPED_TRACE(std::to_string(n) + " " + to_string(method) + " " +
+                                 to_string(options.which) + (mass == nullptr ? "" : " with B"));
+                    EigenProblem<T> problem{a};
+                    problem.b = mass;
+                    const auto result = eigensolve(this->ctx, problem, options);
+                    ASSERT_TRUE(result.converged) << result.message;
+                    EXPECT_EQ(result.multiplicity, Multiplicity::verified);
+                    EXPECT_EQ(result.method, Method::shift_invert) << result.method_reason;
+                    const std::vector<double> exact = test::wanted(pencil.spectrum, options);
+                    ASSERT_EQ(result.eigenvalues.size(), exact.size());
+                    for (std::size_t j = 0; j < exact.size(); ++j) {
+                        EXPECT_NEAR(result.eigenvalues[j], exact[j], 100 * this->eps * exact[j]);
+                        EXPECT_LE(result.errors[j], 0.01 * exact[j]) << j;
+                    }
+                }
+            }
+        }
+    }
+}
+
 /// The sizes of eigenvalues are estimated from the rows of A in units in which B is alike and its
 /// norm is near 1, whatever the units of the unknowns are.
 TYPED_TEST(GradedPencilTest, LikelyValuesDoNotDependOnUnits) {
