@@ -18,6 +18,10 @@ constexpr std::size_t most_kernels_shown = 12;
 
 using nlohmann::ordered_json;
 
+bool is_single(Dtype scalar) {
+    return scalar == Dtype::s || scalar == Dtype::c;
+}
+
 double rate(double amount, double seconds) {
     return amount / seconds * 1e-9;  // not finite if kernels were not timed
 }
@@ -96,12 +100,12 @@ ordered_json json_numbers(const std::vector<double>& values) {
 }
 
 std::vector<int> correct_digits(const EigsReport& report) {
-    const bool single = report.matrix.scalar == Dtype::s || report.matrix.scalar == Dtype::c;
     std::vector<int> digits;
     for (std::size_t j = 0; j < report.errors.size(); ++j) {
         const double certain =
             std::floor(std::log10(std::abs(report.eigenvalues[j]) / report.errors[j]));
-        digits.push_back(certain > 0 ? static_cast<int>(std::min(certain, single ? 7.0 : 15.0))
+        digits.push_back(certain > 0 ? static_cast<int>(std::min(
+                                           certain, is_single(report.matrix.scalar) ? 7.0 : 15.0))
                                      : 0);
     }
     return digits;
@@ -113,11 +117,15 @@ std::string digits_line(const EigsReport& report) {
     if (without == 0 || !report.converged) {
         return "";
     }
+    const bool iterates = report.method != "dense" && report.method != "shift-invert";
+    const bool may_help = iterates && !report.tolerance_raised && report.tolerance > 1e-14;
     return fmt::format(
-        "digits      {} below the error bound, so that no digit is certain; {}\n",
+        "digits      {} below the error bound, so that no digit is certain; {}{}\n",
         without == 1 ? "1 eigenvalue lies" : fmt::format("{} eigenvalues lie", without),
-        report.tolerance_raised || report.tolerance <= 1e-14 ? "rounding of ||A|| allows no more"
-                                                             : "a smaller --tol may give more");
+        may_help ? "a smaller --tol may give more" : "rounding of ||A|| allows no more",
+        !is_single(report.matrix.scalar)   ? ""
+        : report.matrix.scalar == Dtype::s ? ", --scalar d does"
+                                           : ", --scalar z does");
 }
 
 ordered_json json_matrix(const EigsReport::Matrix& matrix) {

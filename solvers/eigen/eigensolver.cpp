@@ -356,7 +356,9 @@ bool takes_both_ends(const EigenOptions& options) {
 void require_fitting_method(Method method, const EigenOptions& options) {
     const auto refuse = [&](const char* why) {
         InputError error(std::string("eigensolver: method ") + to_string(method) +
-                         " finds an end of the spectrum; " + why);
+                         " finds eigenvalues at an end of the spectrum" +
+                         (method == Method::jacobi_davidson ? " or nearest a target; " : "; ") +
+                         why);
         error.set_collective();
         throw error;
     };

@@ -209,13 +209,18 @@ template <class T>
 EigenvalueErrors eigenvalue_errors(Context& ctx, const EigenProblem<T>& problem,
                                    const EigenOptions& options, const EigenResult<T>& result) {
     if (problem.b == nullptr) {
+        EigenvalueErrors errors{errors_without_b(options, result)};
         if (result.method == Method::shift_invert && result.vectors.width() > 0) {
             const IdentityMass<T> pencil(ctx, problem);
             if (pencil.is_used()) {
-                return eigenvalue_errors(ctx, pencil.problem(), options, result);
+                const EigenvalueErrors in_units =
+                    eigenvalue_errors(ctx, pencil.problem(), options, result);
+                for (std::size_t j = 0; j < errors.bounds.size(); ++j) {
+                    errors.bounds[j] = std::min(errors.bounds[j], in_units.bounds[j]);
+                }
             }
         }
-        return {errors_without_b(options, result)};
+        return errors;
     }
     if (result.eigenvalues.empty()) {
         return {};

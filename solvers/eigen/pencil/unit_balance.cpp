@@ -49,7 +49,8 @@ UnitBalance<T>::UnitBalance(Context& ctx, const EigenProblem<T>& problem, Method
     first_zero_row_ =
         zero_rows_ == 0 ? map.global_rows() : map.first_row() + (first_zero - sizes.begin());
     const Range range = range_of(sizes);
-    is_needed_ = range.largest > std::ldexp(range.least, bits_needed);
+    is_needed_for_b_ = range.largest > std::ldexp(range.least, bits_needed);
+    is_needed_ = is_needed_for_b_;
     if (is_needed_) {
         equilibrate([&] { return row_sizes(*problem.b, nullptr); });
         normalise();

@@ -41,6 +41,8 @@ class UnitBalance {
 
     /// False if the rows of B, and of A, differ by so little that other units would change nothing.
     bool is_needed() const { return is_needed_; }
+    /// True if it is the rows of B that differ.
+    bool is_needed_for_b() const { return is_needed_for_b_; }
     /// Throws IndefiniteError on all ranks if a row of B is zero. Collective.
     void refuse_zero_rows() const;
     /// The size of the k-th wanted eigenvalue at an end or, for smallest_magnitude, of the k-th
@@ -89,6 +91,7 @@ class UnitBalance {
     /// The exponents that equilibrate B alone.
     std::vector<int> of_b_;
     bool is_needed_ = false;
+    bool is_needed_for_b_ = false;
     /// The rows of B on this rank that are zero: their number, and the first (counted from 0 over
     /// all ranks).
     std::int64_t zero_rows_ = 0;

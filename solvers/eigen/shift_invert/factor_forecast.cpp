@@ -197,8 +197,8 @@ std::string FactorForecast::words() const {
 }
 
 std::string FactorForecast::words_of_too_much() const {
-    return words() + ", are more than the " + number_text(most_bytes / 1e6, 3) +
-           " MB that they and the vectors may take";
+    return words() + ", and the vectors take more than the " + number_text(most_bytes / 1e6, 3) +
+           " MB that are free";
 }
 
 double FactorForecast::solve_products(double pairs, bool interior) const {

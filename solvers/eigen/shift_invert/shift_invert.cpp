@@ -274,17 +274,33 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
         }
         facts_.in_units = facts_.exponents;
         if (!b || !choose_units(a, *b)) {
-            start_slicer(std::move(a), std::move(b));
-            std::string message = find_pairs();
-            facts_.norm = pencil_->norm();
-            facts_.norm_b = pencil_->norm_b();
-            finish_search(message);
+            solve_in_own_units(std::move(a), std::move(b));
             return;
         }
+        finish_search(find_in_units(a, *b));
+        // In balanced units rows that stiff ties join are as singular to rounding as in others, and
+        // the vectors of their common motion are long.
+        if (!facts_.proven && !units_->is_needed_for_b() && !slicer_->is_stopped()) {
+            facts_.has_units = false;
+            facts_.in_units = facts_.exponents;
+            facts_.message.fill(0);
+            unit_exponents_.clear();
+            solve_in_own_units(std::move(a), std::move(b));
+        }
+    }
+    void solve_in_own_units(CsrRows<Wide> a, std::optional<CsrRows<Wide>> b) {
+        start_slicer(std::move(a), std::move(b));
+        const std::string message = find_pairs();
+        facts_.norm = pencil_->norm();
+        facts_.norm_b = pencil_->norm_b();
+        finish_search(message);
+    }
+    /// As find_pairs(), in the units of units_ and, if these do not fit the eigenvalues, in others.
+    std::string find_in_units(const CsrRows<Wide>& a, const CsrRows<Wide>& b) {
         constexpr int most_solves = 4;
         bool for_largest = false;
         for (int solves = 1;; ++solves) {
-            start_slicer_in_units(a, *b);
+            start_slicer_in_units(a, b);
             std::string message = find_pairs();
             // In units for small eigenvalues, B may be so graded that vectors of the eigenvalue 0
             // have no length in its inner product, and that B seems to be singular.
@@ -301,11 +317,11 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
                 if (!fits) {
                     facts_.proven = false;
                     message =
-                        "the eigenvalues found differ so much in size from those expected that "
-                        "no units of the unknowns fit them; use lobpcg or dense";
+                        "the eigenvalues found differ so much in size from those expected that no "
+                        "units of the unknowns fit them; " +
+                        other_methods();
                 }
-                finish_search(message);
-                return;
+                return message;
             }
             count_work();
         }
@@ -430,7 +446,7 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
             message = "a residual stays at " + number_text(slicer_->largest_residual(), 2) +
                       " (||A|| + |lambda| ||B||), above the tolerance " +
                       number_text(this->tolerance(), 2) +
-                      ", in units that make the rows of A and B alike; use lobpcg or dense";
+                      ", in units that make the rows of A and B alike; " + other_methods();
         } else if (slicer_->cluster_is_cut() && slicer_->resolution() > most_resolution()) {
             facts_.proven = false;
             message =
@@ -480,6 +496,17 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
         }
     }
 
+    /// What to use if the factorisations fail: the end of a message.
+    std::string other_methods() const {
+        if (!this->options().window && wants_both_ends(which_)) {
+            return "solve for each end alone, or use auto or dense";
+        }
+        const bool is_end = which_ == Which::smallest || which_ == Which::largest;
+        return this->options().window || !is_end ? "use dense" : "use lobpcg or dense";
+    }
+    std::string doubt() const override {
+        return "the factorisations have large rounding errors; " + other_methods();
+    }
     double rounding() const { return attainable_tolerance<T>(0); }
     /// A wanted set that ends among eigenvalues that differ by less than this is verified.
     double most_resolution() const {
