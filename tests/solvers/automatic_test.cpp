@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Method::automatic: the first method, by the size and fill of the matrix, and the methods that
-// follow it. Results are compared with spectra known by construction.
+// Method::automatic: the first method, by the size and fill of the matrix. Results are compared
+// with spectra known by construction.
 #include <algorithm>
 #include <cmath>
 #include <complex>
@@ -26,6 +26,7 @@
 #include "solvers/eigen/shift_invert.hpp"
 #include "solvers/eigen/shift_invert/factor_forecast.hpp"
 #include "solvers/orth/indefinite_error.hpp"
+#include "tests/solvers/beams.hpp"
 #include "tests/solvers/dense_rows.hpp"
 #include "tests/support/dense_oracle.hpp"
 #include "tests/support/eigen_checks.hpp"
@@ -35,43 +36,12 @@
 namespace quiver {
 namespace {
 
-EigenOptions automatic(Which which, int k) {
-    EigenOptions options;
-    options.which = which;
-    options.k = k;
-    return options;
-}
-
-/// `size` times the square of the second-difference matrix: the eigenvalues are size times those of
-/// beam_spectrum(), the condition is about n^4 / 6. Complex scalars get phases that do not change
-/// the spectrum.
-template <class T>
-SparseMatrix<T> beam(Context& ctx, int n, double size = 1) {
-    return test::matrix_from_rows<T>(ctx, n, [=](std::int64_t row, auto& entries) {
-        const double weights[] = {1, -4, 6, -4, 1};
-        for (int d = -2; d <= 2; ++d) {
-            if (row + d < 0 || row + d >= n) {
-                continue;
-            }
-            const bool corner = d == 0 && (row == 0 || row == n - 1);
-            const double value = size * (weights[d + 2] - (corner ? 1 : 0));
-            if constexpr (is_complex_v<T>) {
-                entries.add(row + d, T(std::polar(value < 0 ? -value : value,
-                                                  0.7 * d + (value < 0 ? std::numbers::pi : 0))));
-            } else {
-                entries.add(row + d, T(value));
-            }
-        }
-    });
-}
-
-std::vector<double> beam_spectrum(int n) {
-    std::vector<double> values;
-    for (int i = 1; i <= n; ++i) {
-        values.push_back(16 * std::pow(std::sin(0.5 * std::numbers::pi * i / (n + 1)), 4));
-    }
-    return values;
-}
+using test::at_end;
+using test::automatic;
+using test::beam;
+using test::beam_spectrum;
+using test::DenseMatrix;
+using test::expect_result;
 
 /// Q diag(values) Q^T, where Q consists of `rounds` rounds of rotations of random pairs of rows. A
 /// row has up to 4^rounds entries, and the factors of the matrix have few zeros.
@@ -130,34 +100,6 @@ std::vector<double> decades_of(int n, double decades) {
         values[static_cast<std::size_t>(i)] = std::pow(10.0, -decades * (n - 1 - i) / (n - 1));
     }
     return values;
-}
-
-/// The k values at the wanted end of an ascending spectrum.
-std::vector<double> at_end(const std::vector<double>& spectrum, Which which, int k) {
-    const auto low = which == Which::smallest ? k : which == Which::both_ends ? k / 2 : 0;
-    std::vector<double> values(spectrum.begin(), spectrum.begin() + low);
-    values.insert(values.end(), spectrum.end() - (k - low), spectrum.end());
-    return values;
-}
-
-/// Checks that the result is converged and verified, has the eigenvalues `exact`, small residuals
-/// by fresh products, and orthonormal vectors.
-template <class T>
-void expect_result(Context& ctx, Operator<T>& a, const EigenResult<T>& result,
-                   const std::vector<double>& exact, double norm) {
-    EXPECT_TRUE(result.converged) << result.message;
-    EXPECT_EQ(result.multiplicity, Multiplicity::verified);
-    EXPECT_EQ(result.message, "");
-    ASSERT_EQ(result.eigenvalues.size(), exact.size());
-    const double rounding = 50 * static_cast<double>(epsilon_v<T>);
-    for (std::size_t j = 0; j < exact.size(); ++j) {
-        EXPECT_NEAR(result.eigenvalues[j], exact[j], (result.tolerance + rounding) * norm) << j;
-    }
-    for (const double residual : test::fresh_residuals(ctx, a, result)) {
-        EXPECT_LE(residual, (result.tolerance + rounding) * norm);
-    }
-    EXPECT_LE(test::orthonormality_defect(ctx, BlockView<const T>(result.vectors.view())),
-              4 * rounding);
 }
 
 /// True if matrices of more than 50,000 rows are factorised, which needs MUMPS and the host.
@@ -298,19 +240,6 @@ TEST(AutomaticRule, OperandsDecideWhatFollows) {
     EXPECT_EQ(chosen(constrained, Which::target).method, Method::dense);
 }
 
-/// A matrix whose products cost as much as those of a dense matrix.
-class DenseMatrix final : public DenseOperator<double> {
-  public:
-    explicit DenseMatrix(Operator<double>& a) : a_(a) {}
-    const RowMap& row_map() const override { return a_.row_map(); }
-    void apply(Context& ctx, BlockView<const double> x, BlockView<double> y) override {
-        a_.apply(ctx, x, y);
-    }
-
-  private:
-    Operator<double>& a_;
-};
-
 /// The factor of the limits of dense solves for interior eigenvalues and for large k.
 int more_dense_rows(Context& ctx) {
     return DensePencil<double>::uses_cusolver(ctx, 3001) ? 2 : 1;
@@ -439,65 +368,6 @@ TEST(AutomaticRule, TheInteriorOfAMatrixWithFullFactors) {
     EXPECT_EQ(chosen(3000 * more_dense_rows(ctx) + 1), Method::jacobi_davidson);
 }
 
-template <class T>
-class HandOverTest : public ::testing::Test {
-  protected:
-    Context ctx = test::make_context();
-};
-using HandOverScalars = ::testing::Types<double, std::complex<double>>;
-TYPED_TEST_SUITE(HandOverTest, HandOverScalars);
-
-/// On a host a short Lanczos run finds that the eigenvalues of a beam are crowded at the lower end,
-/// so that no iteration begins; with a preconditioner, here the identity, one begins.
-TYPED_TEST(HandOverTest, AFactorisationFollowsAnIterationThatStalls) {
-    using T = TypeParam;
-    for (const int n : test::is_host_repetition() ? std::vector{1100} : std::vector{1100, 3100}) {
-        SparseMatrix<T> a = beam<T>(this->ctx, n);
-        const std::vector<double> spectrum = beam_spectrum(n);
-        SparseMatrix<T> identity = test::diagonal<T>(this->ctx, std::vector<double>(n, 1));
-        for (const bool iterates : {false, true}) {
-            EigenProblem<T> problem{a};
-            problem.preconditioner = iterates ? &identity : nullptr;
-            const auto result = eigensolve(this->ctx, problem, automatic(Which::smallest, 6));
-            EXPECT_EQ(result.method, Method::shift_invert);
-            const std::string& reason = result.method_reason;
-            EXPECT_NE(reason.find("factors of "), std::string::npos) << reason;
-            if (this->ctx.place() == Place::host && !iterates) {
-                EXPECT_EQ(reason.find("the eigenvalues are crowded at this end; "), 0U) << reason;
-                EXPECT_LT(result.iterations, 20);
-            } else {
-                EXPECT_EQ(reason.find(iterates ? "lobpcg had not converged after "
-                                               : "chebyshev had not converged after "),
-                          0U)
-                    << reason;
-                EXPECT_GE(result.iterations, 150);
-            }
-            expect_result(this->ctx, a, result, at_end(spectrum, Which::smallest, 6), 16);
-        }
-    }
-}
-
-TYPED_TEST(HandOverTest, WithBThePairsOfTheIterationAreReplaced) {
-    using T = TypeParam;
-    const int n = 1300;
-    SparseMatrix<T> a = beam<T>(this->ctx, n, 3);
-    SparseMatrix<T> b = test::diagonal<T>(this->ctx, std::vector<double>(n, 3.0));
-    SparseMatrix<T> identity = test::diagonal<T>(this->ctx, std::vector<double>(n, 1));
-    EigenProblem<T> pencil{a};
-    pencil.b = &b;
-    pencil.preconditioner = &identity;
-    const auto result = eigensolve(this->ctx, pencil, automatic(Which::smallest, 5));
-    EXPECT_TRUE(result.converged) << result.message;
-    EXPECT_EQ(result.method, Method::shift_invert);
-    EXPECT_EQ(result.method_reason.find("lobpcg had not converged after "), 0U)
-        << result.method_reason;
-    const std::vector<double> exact = at_end(beam_spectrum(n), Which::smallest, 5);
-    ASSERT_EQ(result.eigenvalues.size(), 5U);
-    for (std::size_t j = 0; j < 5; ++j) {
-        EXPECT_NEAR(result.eigenvalues[j], exact[j], 32 * result.tolerance);
-    }
-}
-
 /// A cube has larger factors than a line of as many rows.
 TEST(FactorForecast, TheWorkFollowsTheFactors) {
     Context ctx = test::make_context();
@@ -533,114 +403,6 @@ TEST(HandOver, ADenseSolveFollowsAnIterationThatStalls) {
               std::string::npos)
         << result.method_reason;
     expect_result(ctx, a, result, at_end(exact, Which::smallest, 3), 1);
-}
-
-/// A dense matrix with a useless inverse: the iteration stalls, and a dense solve follows.
-TEST(HandOver, ADenseMatrixWithAUselessInverse) {
-    Context ctx = test::make_context();
-    const int n = 1030;
-    SparseMatrix<double> sparse = beam<double>(ctx, n);
-    DenseMatrix a(sparse);
-    SparseMatrix<double> useless = test::diagonal<double>(ctx, std::vector<double>(n, 1.0));
-    EigenProblem<double> problem{a};
-    problem.inverse = &useless;
-    EigenOptions options = automatic(Which::target, 4);
-    options.target = 0;
-    const auto result = eigensolve(ctx, problem, options);
-    EXPECT_EQ(result.method, Method::dense);
-    EXPECT_EQ(result.method_reason.find("jd had not converged after "), 0U) << result.method_reason;
-    expect_result(ctx, a, result, at_end(beam_spectrum(n), Which::smallest, 4), 16);
-}
-
-/// Both ends with a constraint of the caller: at the lower end a dense solve follows the iteration.
-TEST(HandOver, BothEndsWithAConstraint) {
-    Context ctx = test::make_context();
-    const int n = 1100;
-    SparseMatrix<double> a = beam<double>(ctx, n);
-    const RowMap& map = a.row_map();
-    SmallMatrix<double> lowest(static_cast<int>(map.local_rows()), 1);  // its eigenvector
-    for (int i = 0; i < lowest.rows(); ++i) {
-        const auto row = static_cast<double>(map.first_row() + i + 1);
-        lowest(i, 0) = std::sqrt(2.0 / (n + 1)) * std::sin(std::numbers::pi * row / (n + 1));
-    }
-    BlockVector<double> excluded(ctx, map, 1);
-    copy(ctx, lowest.view(), excluded.view());
-    EigenProblem<double> problem{a};
-    problem.constraints = std::as_const(excluded).view();
-    const auto result = eigensolve(ctx, problem, automatic(Which::both_ends, 4));
-    EXPECT_EQ(result.method, Method::dense);
-    const std::string& reason = result.method_reason;
-    EXPECT_EQ(reason.find("at one end chebyshev: "), 0U) << reason;
-    EXPECT_NE(reason.find("; at the other dense: chebyshev had not converged after "),
-              std::string::npos)
-        << reason;
-    std::vector<double> rest = beam_spectrum(n);
-    rest.erase(rest.begin());
-    expect_result(ctx, a, result, at_end(rest, Which::both_ends, 4), 16);
-    SmallMatrix<double> overlap(1, 4);
-    tsmttsm(ctx, 1.0, problem.constraints, std::as_const(result.vectors).view(), 0.0, overlap);
-    for (int j = 0; j < 4; ++j) {
-        EXPECT_NEAR(overlap(0, j), 0, 1e-10);
-    }
-}
-
-TEST(HandOver, TheCallersLimitEndsTheSolve) {
-    Context ctx = test::make_context();
-    SparseMatrix<double> a = beam<double>(ctx, 1100);
-    SparseMatrix<double> identity = test::diagonal<double>(ctx, std::vector<double>(1100, 1));
-    EigenProblem<double> preconditioned{a};
-    preconditioned.preconditioner = &identity;
-    EigenOptions options = automatic(Which::smallest, 3);
-    options.max_iterations = 100;
-    const auto iterated = eigensolve(ctx, preconditioned, options);
-    EXPECT_FALSE(iterated.converged);
-    EXPECT_EQ(iterated.method, Method::lobpcg);
-    options.which = Which::target;
-    options.target = 1;
-    options.max_iterations = 1;
-    const auto factorised = eigensolve(ctx, EigenProblem<double>{a}, options);
-    EXPECT_FALSE(factorised.converged);
-    EXPECT_EQ(factorised.method, Method::shift_invert);
-}
-
-TEST(HandOver, ACallbackEndsTheSolveInEveryMethod) {
-    Context ctx = test::make_context();
-    SparseMatrix<double> a = beam<double>(ctx, 20001);  // too large for a direct solve at once
-    for (const std::int64_t last : {3, 600}) {
-        EigenOptions options = automatic(Which::smallest, 3);
-        std::int64_t calls = 0;
-        bool factorises = false;
-        options.keep_going = [&](const IterationEvent& event) {
-            factorises = std::string(event.solver) == "shift-invert";
-            return ++calls < last && !factorises;
-        };
-        const auto result = eigensolve(ctx, EigenProblem<double>{a}, options);
-        EXPECT_TRUE(result.interrupted);
-        EXPECT_FALSE(result.converged);
-        EXPECT_EQ(factorises, last == 600);
-        // The pairs of the iteration are kept.
-        EXPECT_EQ(result.eigenvalues.size(), 3U);
-        EXPECT_EQ(result.method, Method::chebyshev);
-    }
-}
-
-TEST(HandOver, WhatFollowsIsAnnounced) {
-    Context ctx = test::make_context();
-    SparseMatrix<double> a = beam<double>(ctx, 1100);
-    std::vector<std::string> texts;
-    ctx.set_event_sink([&](const Event& event) {
-        if (const auto* fallback = std::get_if<FallbackEvent>(&event)) {
-            texts.push_back(fallback->what);
-        }
-    });
-    SparseMatrix<double> identity = test::diagonal<double>(ctx, std::vector<double>(1100, 1));
-    EigenProblem<double> problem{a};
-    problem.preconditioner = &identity;
-    const auto result = eigensolve(ctx, problem, automatic(Which::smallest, 3));
-    EXPECT_TRUE(result.converged);
-    ASSERT_FALSE(texts.empty());
-    EXPECT_EQ(texts.back().find("auto: lobpcg had not converged after "), 0U) << texts.back();
-    EXPECT_NE(texts.back().find("; shift-invert goes on"), std::string::npos) << texts.back();
 }
 
 /// Laplace matrix of a path that visits every step-th row, whose edges have weights of 1 to 5.

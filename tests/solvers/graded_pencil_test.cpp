@@ -16,6 +16,7 @@
 #include "kernels/tsmttsm.hpp"
 #include "solvers/eigen/eigensolver.hpp"
 #include "solvers/eigen/pencil/unit_balance.hpp"
+#include "tests/solvers/chain_eigenvalues.hpp"
 #include "tests/solvers/dense_rows.hpp"
 #include "tests/solvers/wanted_eigenvalues.hpp"
 #include "tests/support/dense_oracle.hpp"
@@ -25,6 +26,7 @@
 namespace quiver {
 namespace {
 
+using test::chain_eigenvalues;
 using test::DenseRows;
 
 template <class T>
@@ -308,35 +310,6 @@ TYPED_TEST(GradedPencilTest, EigenvaluesOverManyDecades) {
             this->expect(pencil, this->window(method, pencil.spectrum, at, at + 5), true);
         }
     }
-}
-
-/// The k smallest eigenvalues, from the one with the number `first`, of A x = lambda B x for a
-/// positive definite tridiagonal A with the entries -right[i] beside the diagonal, and a diagonal
-/// B: bisection by the signs of the pivots of A - lambda B, in the precision of long double.
-std::vector<double> chain_eigenvalues(const std::vector<double>& diagonal,
-                                      const std::vector<double>& right,
-                                      const std::vector<double>& masses, int k, int first = 0) {
-    const auto count_below = [&](long double lambda) {
-        int count = 0;
-        long double pivot = 1;
-        for (std::size_t i = 0; i < diagonal.size(); ++i) {
-            const long double side = i == 0 ? 0.0L : right[i - 1];
-            pivot = diagonal[i] - lambda * masses[i] - side * side / pivot;
-            count += pivot < 0 ? 1 : 0;
-        }
-        return count;
-    };
-    std::vector<double> values;
-    for (int index = first; index < first + k; ++index) {
-        long double low = 1e-20L;
-        long double high = 1e30L;
-        for (int step = 0; step < 90; ++step) {
-            const long double middle = std::sqrt(low * high);
-            (count_below(middle) > index ? high : low) = middle;
-        }
-        values.push_back(static_cast<double>(high));
-    }
-    return values;
 }
 
 /// A method that works in the units of the problem finds residuals below tol ||A|| without a

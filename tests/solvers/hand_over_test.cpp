@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Method::automatic: the methods that follow the first one. Results are compared with spectra known
+// by construction.
+#include <cmath>
+#include <complex>
+#include <cstdint>
+#include <numbers>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "blockvec/context.hpp"
+#include "kernels/column_ops.hpp"
+#include "kernels/tsmttsm.hpp"
+#include "solvers/eigen/eigensolver.hpp"
+#include "tests/solvers/beams.hpp"
+#include "tests/support/problems.hpp"
+#include "tests/support/test_context.hpp"
+
+namespace quiver {
+namespace {
+
+using test::at_end;
+using test::automatic;
+using test::beam;
+using test::beam_spectrum;
+using test::DenseMatrix;
+using test::expect_result;
+
+template <class T>
+class HandOverTest : public ::testing::Test {
+  protected:
+    Context ctx = test::make_context();
+};
+using HandOverScalars = ::testing::Types<double, std::complex<double>>;
+TYPED_TEST_SUITE(HandOverTest, HandOverScalars);
+
+/// On a host a short Lanczos run finds that the eigenvalues of a beam are crowded at the lower end,
+/// so that no iteration begins; with a preconditioner, here the identity, one begins.
+TYPED_TEST(HandOverTest, AFactorisationFollowsAnIterationThatStalls) {
+    using T = TypeParam;
+    for (const int n : test::is_host_repetition() ? std::vector{1100} : std::vector{1100, 3100}) {
+        SparseMatrix<T> a = beam<T>(this->ctx, n);
+        const std::vector<double> spectrum = beam_spectrum(n);
+        SparseMatrix<T> identity = test::diagonal<T>(this->ctx, std::vector<double>(n, 1));
+        for (const bool iterates : {false, true}) {
+            EigenProblem<T> problem{a};
+            problem.preconditioner = iterates ? &identity : nullptr;
+            const auto result = eigensolve(this->ctx, problem, automatic(Which::smallest, 6));
+            EXPECT_EQ(result.method, Method::shift_invert);
+            const std::string& reason = result.method_reason;
+            EXPECT_NE(reason.find("factors of "), std::string::npos) << reason;
+            if (this->ctx.place() == Place::host && !iterates) {
+                EXPECT_EQ(reason.find("the eigenvalues are crowded at this end; "), 0U) << reason;
+                EXPECT_LT(result.iterations, 20);
+            } else {
+                EXPECT_EQ(reason.find(iterates ? "lobpcg had not converged after "
+                                               : "chebyshev had not converged after "),
+                          0U)
+                    << reason;
+                EXPECT_GE(result.iterations, 150);
+            }
+            expect_result(this->ctx, a, result, at_end(spectrum, Which::smallest, 6), 16);
+        }
+    }
+}
+
+TYPED_TEST(HandOverTest, WithBThePairsOfTheIterationAreReplaced) {
+    using T = TypeParam;
+    const int n = 1300;
+    SparseMatrix<T> a = beam<T>(this->ctx, n, 3);
+    SparseMatrix<T> b = test::diagonal<T>(this->ctx, std::vector<double>(n, 3.0));
+    SparseMatrix<T> identity = test::diagonal<T>(this->ctx, std::vector<double>(n, 1));
+    EigenProblem<T> pencil{a};
+    pencil.b = &b;
+    pencil.preconditioner = &identity;
+    const auto result = eigensolve(this->ctx, pencil, automatic(Which::smallest, 5));
+    EXPECT_TRUE(result.converged) << result.message;
+    EXPECT_EQ(result.method, Method::shift_invert);
+    EXPECT_EQ(result.method_reason.find("lobpcg had not converged after "), 0U)
+        << result.method_reason;
+    const std::vector<double> exact = at_end(beam_spectrum(n), Which::smallest, 5);
+    ASSERT_EQ(result.eigenvalues.size(), 5U);
+    for (std::size_t j = 0; j < 5; ++j) {
+        EXPECT_NEAR(result.eigenvalues[j], exact[j], 32 * result.tolerance);
+    }
+}
+
+/// A dense matrix with a useless inverse: the iteration stalls, and a dense solve follows.
+TEST(HandOver, ADenseMatrixWithAUselessInverse) {
+    Context ctx = test::make_context();
+    const int n = 1030;
+    SparseMatrix<double> sparse = beam<double>(ctx, n);
+    DenseMatrix a(sparse);
+    SparseMatrix<double> useless = test::diagonal<double>(ctx, std::vector<double>(n, 1.0));
+    EigenProblem<double> problem{a};
+    problem.inverse = &useless;
+    EigenOptions options = automatic(Which::target, 4);
+    options.target = 0;
+    const auto result = eigensolve(ctx, problem, options);
+    EXPECT_EQ(result.method, Method::dense);
+    EXPECT_EQ(result.method_reason.find("jd had not converged after "), 0U) << result.method_reason;
+    expect_result(ctx, a, result, at_end(beam_spectrum(n), Which::smallest, 4), 16);
+}
+
+/// Both ends with a constraint of the caller: at the lower end a dense solve follows the iteration.
+TEST(HandOver, BothEndsWithAConstraint) {
+    Context ctx = test::make_context();
+    const int n = 1100;
+    SparseMatrix<double> a = beam<double>(ctx, n);
+    const RowMap& map = a.row_map();
+    SmallMatrix<double> lowest(static_cast<int>(map.local_rows()), 1);  // its eigenvector
+    for (int i = 0; i < lowest.rows(); ++i) {
+        const auto row = static_cast<double>(map.first_row() + i + 1);
+        lowest(i, 0) = std::sqrt(2.0 / (n + 1)) * std::sin(std::numbers::pi * row / (n + 1));
+    }
+    BlockVector<double> excluded(ctx, map, 1);
+    copy(ctx, lowest.view(), excluded.view());
+    EigenProblem<double> problem{a};
+    problem.constraints = std::as_const(excluded).view();
+    const auto result = eigensolve(ctx, problem, automatic(Which::both_ends, 4));
+    EXPECT_EQ(result.method, Method::dense);
+    const std::string& reason = result.method_reason;
+    EXPECT_EQ(reason.find("at one end chebyshev: "), 0U) << reason;
+    EXPECT_NE(reason.find("; at the other dense: chebyshev had not converged after "),
+              std::string::npos)
+        << reason;
+    std::vector<double> rest = beam_spectrum(n);
+    rest.erase(rest.begin());
+    expect_result(ctx, a, result, at_end(rest, Which::both_ends, 4), 16);
+    SmallMatrix<double> overlap(1, 4);
+    tsmttsm(ctx, 1.0, problem.constraints, std::as_const(result.vectors).view(), 0.0, overlap);
+    for (int j = 0; j < 4; ++j) {
+        EXPECT_NEAR(overlap(0, j), 0, 1e-10);
+    }
+}
+
+TEST(HandOver, TheCallersLimitEndsTheSolve) {
+    Context ctx = test::make_context();
+    SparseMatrix<double> a = beam<double>(ctx, 1100);
+    SparseMatrix<double> identity = test::diagonal<double>(ctx, std::vector<double>(1100, 1));
+    EigenProblem<double> preconditioned{a};
+    preconditioned.preconditioner = &identity;
+    EigenOptions options = automatic(Which::smallest, 3);
+    options.max_iterations = 100;
+    const auto iterated = eigensolve(ctx, preconditioned, options);
+    EXPECT_FALSE(iterated.converged);
+    EXPECT_EQ(iterated.method, Method::lobpcg);
+    options.which = Which::target;
+    options.target = 1;
+    options.max_iterations = 1;
+    const auto factorised = eigensolve(ctx, EigenProblem<double>{a}, options);
+    EXPECT_FALSE(factorised.converged);
+    EXPECT_EQ(factorised.method, Method::shift_invert);
+}
+
+TEST(HandOver, ACallbackEndsTheSolveInEveryMethod) {
+    Context ctx = test::make_context();
+    SparseMatrix<double> a = beam<double>(ctx, 20001);  // too large for a direct solve at once
+    for (const std::int64_t last : {3, 600}) {
+        EigenOptions options = automatic(Which::smallest, 3);
+        std::int64_t calls = 0;
+        bool factorises = false;
+        options.keep_going = [&](const IterationEvent& event) {
+            factorises = std::string(event.solver) == "shift-invert";
+            return ++calls < last && !factorises;
+        };
+        const auto result = eigensolve(ctx, EigenProblem<double>{a}, options);
+        EXPECT_TRUE(result.interrupted);
+        EXPECT_FALSE(result.converged);
+        EXPECT_EQ(factorises, last == 600);
+        // The pairs of the iteration are kept.
+        EXPECT_EQ(result.eigenvalues.size(), 3U);
+        EXPECT_EQ(result.method, Method::chebyshev);
+    }
+}
+
+TEST(HandOver, WhatFollowsIsAnnounced) {
+    Context ctx = test::make_context();
+    SparseMatrix<double> a = beam<double>(ctx, 1100);
+    std::vector<std::string> texts;
+    ctx.set_event_sink([&](const Event& event) {
+        if (const auto* fallback = std::get_if<FallbackEvent>(&event)) {
+            texts.push_back(fallback->what);
+        }
+    });
+    SparseMatrix<double> identity = test::diagonal<double>(ctx, std::vector<double>(1100, 1));
+    EigenProblem<double> problem{a};
+    problem.preconditioner = &identity;
+    const auto result = eigensolve(ctx, problem, automatic(Which::smallest, 3));
+    EXPECT_TRUE(result.converged);
+    ASSERT_FALSE(texts.empty());
+    EXPECT_EQ(texts.back().find("auto: lobpcg had not converged after "), 0U) << texts.back();
+    EXPECT_NE(texts.back().find("; shift-invert goes on"), std::string::npos) << texts.back();
+}
+
+}  // namespace
+}  // namespace quiver
