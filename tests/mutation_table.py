@@ -353,6 +353,20 @@ SOLVERS = [
     Mutation("the interval around a target need not contain it", "spectrum_slicer.cpp",
              "found_between(target - covered, target + covered) >= k", "covered <= radius",
              [Test("dense_eigen", "*AroundATarget*")]),
+    Mutation("both ends keep copies of the same eigenvalues", "both_ends.cpp",
+             "if (!(largest <= Real(shared_part))) {", "if (false) {", [Test("eigen", "BothEnds*")]),
+    Mutation("vectors of both ends are not made orthogonal", "both_ends.cpp",
+             "largest <= Real(rounding_of_ends) * epsilon_v<T>", "largest <= Real(shared_part)",
+             [Test("eigen", "BothEnds*Loose*")]),
+    Mutation("a stiff matrix has no units of its own", "identity_mass.cpp",
+             "problem.b == nullptr && is_stiff(ctx, problem.a)", "false",
+             [Test("shift_invert", "*StiffMatrices*")]),
+    Mutation("stiff ties keep balanced units", "shift_invert.cpp",
+             "!facts_.proven && !units_->is_needed_for_b() &&", "false &&",
+             [Test("shift_invert", "*StiffTies*")]),
+    Mutation("a failed last product throws its error on all ranks", "solve_with_errors.cpp",
+             "refuse_product(guarded, result.method);", "ctx.comm().agree([&] { guarded.rethrow_pending(); });",
+             [Test("eigen_matrix", "*LastProducts*", 2)]),
 ]
 
 MUTATIONS = VERIFICATION + KERNELS + READERS + CHECKPOINTS + SOLVERS

@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "blockvec/error.hpp"
+#include "kernels/tsmttsm.hpp"
 #include "solvers/eigen/eigensolver.hpp"
 #include "tests/support/eigen_checks.hpp"
 #include "tests/support/problems.hpp"
@@ -88,6 +89,46 @@ TYPED_TEST(BothEndsTest, EveryPairOfASmallMatrix) {
     // One multiple eigenvalue: the vectors of both solves must be orthogonal.
     for (int k = 1; k <= 5; ++k) {
         this->check({2, 2, 2, 2, 2}, k, Which::both_ends);
+    }
+}
+
+/// The pairs of each end have errors along the vectors of the other end, which a loose tolerance
+/// does not remove.
+TYPED_TEST(BothEndsTest, LooseTolerancesLeaveNoProductsBetweenTheEnds) {
+    using T = TypeParam;
+    std::vector<double> values;
+    for (int i = 0; i < 400; ++i) {
+        values.push_back(1 + 0.01 * i);
+    }
+    SparseMatrix<T> a = test::diagonal<T>(this->ctx, values);
+    SparseMatrix<T> b = test::diagonal<T>(this->ctx, std::vector<double>(400, 4.0));
+    for (SparseMatrix<T>* mass : {static_cast<SparseMatrix<T>*>(nullptr), &b}) {
+        for (const Method method : {Method::lanczos, Method::chebyshev, Method::lobpcg}) {
+            SCOPED_TRACE(to_string(method));
+            EigenOptions options;
+            options.k = 10;
+            options.which = Which::both_ends;
+            options.method = method;
+            options.tol = 0.02;
+            const auto result = eigensolve(this->ctx, EigenProblem<T>{a, mass}, options);
+            EXPECT_TRUE(result.converged) << result.message;
+            const BlockView<const T> x = result.vectors.view();
+            ASSERT_EQ(x.cols, 10);
+            SmallMatrix<T> products(10, 10);
+            tsmttsm(this->ctx, T(mass == nullptr ? 1 : 4), x, x, T(0), products);
+            for (int i = 0; i < 10; ++i) {
+                for (int j = 0; j < 10; ++j) {
+                    EXPECT_NEAR(std::abs(products(i, j) - T(i == j ? 1 : 0)), 0,
+                                2000 * static_cast<double>(epsilon_v<T>))
+                        << i << ' ' << j;
+                }
+            }
+            const std::vector<double> fresh = test::fresh_residuals(this->ctx, a, result);
+            for (std::size_t j = 0; mass == nullptr && j < fresh.size(); ++j) {
+                EXPECT_NEAR(fresh[j], result.residuals[j],
+                            1e-3 * fresh[j] + 1000 * static_cast<double>(epsilon_v<T>));
+            }
+        }
     }
 }
 

@@ -518,6 +518,38 @@ TYPED_TEST(GradedPencilTest, StiffMatricesHaveTheirSmallEigenvalues) {
     }
 }
 
+/// Springs of 2^33 that tie neighbours: their common motion has rounding errors of ||A|| in any
+/// units, and the balanced ones take more factorisations than it is worth.
+TYPED_TEST(GradedPencilTest, StiffTiesAreSolvedInTheUnitsOfTheProblem) {
+    using T = TypeParam;
+    if constexpr (sizeof(real_t<T>) == 8) {
+        constexpr int n = 400;
+        std::vector<double> right(n, 1.0);
+        const std::vector<double> masses(n, 1.0);
+        for (int i = 0; i < n / 8; ++i) {
+            right[static_cast<std::size_t>(
+                std::uniform_int_distribution<int>(0, n - 2)(this->random))] = 0x1p33;
+        }
+        std::vector<double> diagonal;
+        for (std::size_t i = 0; i < n; ++i) {
+            diagonal.push_back(right[i] + (i == 0 ? 1.0 : right[i - 1]));
+        }
+        const std::vector<double> exact = chain_eigenvalues(diagonal, right, masses, 20);
+        SparseMatrix<T> a = test::stored(this->ctx, this->chain(diagonal, right, masses).a);
+        for (const EigenOptions& options : {this->wanted(Method::shift_invert, Which::smallest, 6),
+                                            this->window(Method::shift_invert, exact, 4, 12)}) {
+            const std::vector<double> some = test::wanted(exact, options);
+            const auto result = eigensolve(this->ctx, EigenProblem<T>{a}, options);
+            ASSERT_TRUE(result.converged) << result.message;
+            ASSERT_EQ(result.eigenvalues.size(), some.size());
+            for (std::size_t j = 0; j < some.size(); ++j) {
+                EXPECT_LE(std::abs(result.eigenvalues[j] - some[j]), result.errors[j]) << j;
+                EXPECT_LE(result.errors[j], 1e-4) << j;
+            }
+        }
+    }
+}
+
 /// The sizes of eigenvalues are estimated from the rows of A in units in which B is alike and its
 /// norm is near 1, whatever the units of the unknowns are.
 TYPED_TEST(GradedPencilTest, LikelyValuesDoNotDependOnUnits) {

@@ -13,12 +13,12 @@
 #include "blockvec/scalar_list.hpp"
 #include "blockvec/small_matrix.hpp"
 #include "kernels/column_ops.hpp"
-#include "kernels/tsmm.hpp"
 #include "kernels/tsmttsm.hpp"
 #include "solvers/eigen/eigensolver.hpp"
 #include "solvers/eigen/search/audited_solve.hpp"
 #include "solvers/eigen/search/scaled_problem.hpp"
 #include "solvers/eigen/search/scaled_residuals.hpp"
+#include "solvers/orth/block_gram_schmidt.hpp"
 #include "solvers/precond/chebyshev.hpp"
 
 namespace quiver {
@@ -165,24 +165,26 @@ class BothEnds {
         SmallMatrix<T> shares(normals.cols, x.cols);
         tsmttsm(ctx_, T(1), normals, bx, T(0), shares);
         Real largest(0);
-        std::vector<T> factors;
         for (int j = 0; j < x.cols; ++j) {
-            Real sum(0);  // of the squares of the parts along the first end
+            Real sum(0);
             for (int i = 0; i < normals.cols; ++i) {
                 sum += std::norm(shares(i, j));
             }
             largest = std::max(largest, std::sqrt(sum));
-            factors.push_back(T(1 / std::sqrt(std::max(1 - sum, Real(1) / 2))));
+        }
+        if (largest <= Real(rounding_of_ends) * epsilon_v<T>) {
+            return true;
         }
         if (!(largest <= Real(shared_part))) {
             return false;
         }
-        if (largest > Real(rounding_of_ends) * epsilon_v<T>) {
-            tsmm(ctx_, T(-1), normals, shares.view(), T(1), x);
-            scale(ctx_, factors, x);
-            are_changed_ = true;
-        }
-        return true;
+        are_changed_ = true;
+        OrthOptions options;
+        options.replace_deficient = false;
+        const InnerProduct<T> inner = inner_product<T>(ctx_, problem_.b);
+        const BlockView<T> none{};
+        return block_gram_schmidt<T>(ctx_, map_, inner, normals, none, x, none, options).columns ==
+               x.cols;
     }
 
     /// The end at which a few Lanczos steps find the larger |value|. With a B these steps, which
@@ -308,8 +310,8 @@ class BothEnds {
         add_work(total, part);
         if (part.method != total.method) {
             total.method_reason = std::string("at one end ") + to_string(total.method) + ": " +
-                                  total.method_reason + "; at the other " +
-                                  to_string(part.method) + ": " + part.method_reason;
+                                  total.method_reason + "; at the other " + to_string(part.method) +
+                                  ": " + part.method_reason;
             total.method = part.method;
         }
         total.library = total.library.empty() ? part.library : total.library;
