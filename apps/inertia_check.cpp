@@ -23,10 +23,19 @@ void require_inertia_size(std::int64_t rows) {
 namespace {
 
 /// Eigenvalues that are closer than this distance count as copies: 2 tol max(||A||, |shift|). If
-/// this maximum is 0, it is replaced by 1.
+/// this maximum is 0, it is replaced by 1. Many eigenvalues of a stiff matrix are that close: if
+/// the distance is above a hundredth of all values, it is at most 4 times the largest error bound.
 double distance_of(const EigsReport& report, double shift) {
     const double scale = std::max(report.norm_estimate, std::abs(shift));
-    return 2 * report.tolerance * (scale > 0 ? scale : 1);
+    const double distance = 2 * report.tolerance * (scale > 0 ? scale : 1);
+    double largest = 0;
+    double error = 0;
+    for (std::size_t j = 0; j < report.errors.size(); ++j) {
+        largest = std::max(largest, std::abs(report.eigenvalues[j]));
+        error = std::max(error, report.errors[j]);
+    }
+    constexpr double part = 1e-2;
+    return error > 0 && distance > part * largest ? std::min(distance, 4 * error) : distance;
 }
 
 /// The requested shifts, with the counts that the result predicts. Empty if it predicts none: all

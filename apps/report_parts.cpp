@@ -117,15 +117,16 @@ std::string digits_line(const EigsReport& report) {
     if (without == 0 || !report.converged) {
         return "";
     }
-    const bool iterates = report.method != "dense" && report.method != "shift-invert";
-    const bool may_help = iterates && !report.tolerance_raised && report.tolerance > 1e-14;
+    const bool may_help =
+        report.method != "dense" && !report.tolerance_raised && report.tolerance > 1e-14;
     return fmt::format(
         "digits      {} below the error bound, so that no digit is certain; {}{}\n",
         without == 1 ? "1 eigenvalue lies" : fmt::format("{} eigenvalues lie", without),
-        may_help ? "a smaller --tol may give more" : "rounding of ||A|| allows no more",
+        may_help ? "a smaller --tol may give more"
+                 : "rounding errors allow no more in this precision",
         !is_single(report.matrix.scalar)   ? ""
-        : report.matrix.scalar == Dtype::s ? ", --scalar d does"
-                                           : ", --scalar z does");
+        : report.matrix.scalar == Dtype::s ? ", and so may --scalar d"
+                                           : ", and so may --scalar z");
 }
 
 ordered_json json_matrix(const EigsReport::Matrix& matrix) {

@@ -52,6 +52,12 @@ enum class Method : std::uint8_t {
 /// "auto", "lanczos", "chebyshev", "lobpcg", "filter", "jd", "dense", "shift-invert".
 const char* to_string(Method method);
 
+/// True for dense and shift_invert, which take every Which, scale the matrix themselves and judge
+/// residuals in balanced units.
+constexpr bool is_direct(Method method) {
+    return method == Method::dense || method == Method::shift_invert;
+}
+
 /// The solver of the correction equations of jacobi_davidson(). cg: only at an end of the spectrum.
 /// gmres: for a preconditioner that is not Hermitian positive definite. jdqmr: minres whose columns
 /// also stop when the estimated residual of their eigenpair no longer falls.

@@ -23,9 +23,9 @@ struct EigenResult {
     std::vector<double> eigenvalues;
     /// ||A x - lambda B x|| / ||x||_2 of each pair, from a fresh product.
     std::vector<double> residuals;
-    /// Bounds of the errors of the eigenvalues, with B estimates to first order in the residual
-    /// (eigenvalue_errors()). Only eigensolve() computes them; empty for an interrupted solve with
-    /// B.
+    /// Bounds of the errors of the eigenvalues; with B, and of shift_invert() for a stiff A,
+    /// estimates to first order in the residual (eigenvalue_errors()). Only eigensolve() computes
+    /// them; empty for an interrupted solve with B.
     std::vector<double> errors;
     /// Estimate of ||A||_2 from all Ritz values seen: a lower bound, close in practice. With B it
     /// estimates ||A|| + max |lambda| ||B||.
@@ -52,11 +52,12 @@ struct EigenResult {
     int block = 0;
     int basis = 0;
     double seconds = 0;
-    /// The algorithm that ran and, if eigensolve() chose it, the reason.
+    /// The algorithm that ran (for both ends: that of the last solve) and, if eigensolve() chose
+    /// it, the reason.
     Method method = Method::automatic;
     std::string method_reason;
-    /// The library of the factorisations of shift_invert(): cuDSS, MUMPS or SparseLdlt. Empty for
-    /// other methods.
+    /// The library of the factorisations of shift_invert(): cuDSS, MUMPS or SparseLdlt. Empty if no
+    /// part of the solve used it.
     std::string library;
     /// With a window: the number of eigenvalues estimated from the density of states, and the
     /// standard error of that estimate (without the smearing at the ends). dense_eigen() and

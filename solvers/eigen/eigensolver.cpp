@@ -211,6 +211,18 @@ MethodChoice choose_dense(const DirectLimits& limits, const EigenOptions& option
     return {Method::automatic, ""};
 }
 
+/// shift_invert() with the factorisations after which a dense solve follows where one is possible.
+MethodChoice with_patience(MethodChoice choice, const DirectLimits& limits,
+                           const FactorForecast& forecast) {
+    if (limits.rows <= limits.interior) {
+        const double dense = limits.dense_work(limits.interior);
+        const double steps = patient_dense_solves * dense / std::max(forecast.products, 1.0);
+        choice.hand_over_after =
+            static_cast<std::int64_t>(std::clamp(steps, least_patient_shifts, 1e9));
+    }
+    return choice;
+}
+
 /// The direct method for a window or a target; Method::automatic if an iteration costs less or the
 /// factors are too large (then with the reason).
 template <class T>
@@ -236,15 +248,18 @@ MethodChoice choose_interior(Context& ctx, const EigenProblem<T>& problem,
         // Of the methods that iterate, only the filter takes a window with a B, and not every B.
         const bool must = options.window && problem.b != nullptr;
         if (forecast.fits(pairs) && work < dense && (must || work <= cheap_products)) {
-            return {Method::shift_invert, what + rows + ", " + forecast.words()};
+            return with_patience({Method::shift_invert, what + rows + ", " + forecast.words()},
+                                 limits, forecast);
         }
         const auto inside = static_cast<double>(forecast.inside);
         if (forecast.fits(pairs) && work < dense && inside > 0 &&
             surely_slower * work <= filter.work(inside)) {
-            return {Method::shift_invert,
-                    what + rows + " with " + std::to_string(forecast.inside) + " eigenvalues, " +
-                        forecast.words() + "; a filter would take " +
-                        number_text(filter.products(inside), 2) + " products"};
+            return with_patience(
+                {Method::shift_invert, what + rows + " with " + std::to_string(forecast.inside) +
+                                           " eigenvalues, " + forecast.words() +
+                                           "; a filter would take " +
+                                           number_text(filter.products(inside), 2) + " products"},
+                limits, forecast);
         }
         if (!forecast.fits(pairs)) {
             why_not = forecast.words_of_too_much();
@@ -292,10 +307,9 @@ bool is_hard_end(Context& ctx, const EigenProblem<T>& problem, const EigenOption
 template <class T>
 MethodChoice choose_end(Context& ctx, const EigenProblem<T>& problem, const EigenOptions& options,
                         const DirectLimits& limits) {
-    const bool is_end = !is_interior(options);
     const bool is_pencil = problem.b != nullptr;
     if (!limits.can_factorise || limits.rows > (is_pencil ? pencil_rows : crowded_rows) ||
-        !is_end || problem.preconditioner != nullptr || problem.inverse != nullptr) {
+        is_interior(options) || problem.preconditioner != nullptr || problem.inverse != nullptr) {
         return {Method::automatic, ""};
     }
     if (devices_of(ctx) > 0 || !is_hard_end(ctx, problem, options)) {
@@ -311,15 +325,11 @@ MethodChoice choose_end(Context& ctx, const EigenProblem<T>& problem, const Eige
                    ? MethodChoice{Method::dense, "B is given; " + few_rows(limits.rows)}
                    : MethodChoice{Method::automatic, ""};
     }
-    MethodChoice choice{Method::shift_invert,
-                        (is_pencil ? "B is given; " : "the eigenvalues are crowded at this end; ") +
-                            forecast.words() + ", are cheap"};
-    if (limits.rows <= limits.interior) {
-        const double steps = patient_dense_solves * dense / std::max(forecast.products, 1.0);
-        choice.hand_over_after =
-            static_cast<std::int64_t>(std::clamp(steps, least_patient_shifts, 1e9));
-    }
-    return choice;
+    return with_patience(
+        {Method::shift_invert,
+         (is_pencil ? "B is given; " : "the eigenvalues are crowded at this end; ") +
+             forecast.words() + ", are cheap"},
+        limits, forecast);
 }
 
 /// The method that iterates, by the kind of problem alone.
@@ -343,24 +353,18 @@ MethodChoice choose_iteration(const EigenProblem<T>& problem, const EigenOptions
     return {Method::chebyshev, "an end of the spectrum, without B or a preconditioner"};
 }
 
-/// True for the methods that take every Which and scale the matrix themselves.
-bool takes_every_which(Method method) {
-    return method == Method::dense || method == Method::shift_invert;
-}
-
-bool takes_both_ends(const EigenOptions& options) {
+bool asks_for_both_ends(const EigenOptions& options) {
     return !options.window && wants_both_ends(options.which);
 }
 
 /// Throws InputError on all ranks if the method cannot find the wanted eigenvalues.
 void require_fitting_method(Method method, const EigenOptions& options) {
     const auto refuse = [&](const char* why) {
-        InputError error(std::string("eigensolver: method ") + to_string(method) +
-                         " finds eigenvalues at an end of the spectrum" +
-                         (method == Method::jacobi_davidson ? " or nearest a target; " : "; ") +
-                         why);
-        error.set_collective();
-        throw error;
+        throw_collective(ErrorKind::input,
+                         std::string("eigensolver: method ") + to_string(method) +
+                             " finds eigenvalues at an end of the spectrum" +
+                             (method == Method::jacobi_davidson ? " or nearest a target; " : "; ") +
+                             why);
     };
     if (options.window && method != Method::filter) {
         refuse("a window needs method filter, dense or shift-invert");
@@ -389,10 +393,8 @@ EigenResult<T> call_method(Context& ctx, const EigenProblem<T>& problem,
         case Method::shift_invert:
             return shift_invert(ctx, problem, options);
         default: {
-            InputError error(std::string("eigensolver: method ") + to_string(method) +
-                             " is not in this build");
-            error.set_collective();
-            throw error;
+            throw_collective(ErrorKind::input, std::string("eigensolver: method ") +
+                                                   to_string(method) + " is not in this build");
         }
     }
 }
@@ -436,11 +438,10 @@ template <class T>
 EigenResult<T> solve_scaled(Context& ctx, const EigenProblem<T>& problem,
                             const EigenOptions& options, Method method, PencilExponents needed) {
     if (problem.checkpoint != nullptr) {
-        InputError error(
+        throw_collective(
+            ErrorKind::input,
             "eigensolver: the states of a checkpoint cannot be scaled, and squares of the norm of "
             "A or B overflow or underflow; omit the checkpoint, or scale the matrix");
-        error.set_collective();
-        throw error;
     }
     const ScaledProblem<T> scaled(problem, needed);
     return scaled.restored(ctx, solve_once(ctx, scaled.problem(), scaled.scaled(options), method));
@@ -455,7 +456,7 @@ EigenResult<T> solve_once(Context& ctx, const EigenProblem<T>& problem, const Ei
     if (options.window) {
         chosen.which = Which::smallest;  // ignored
     }
-    const bool selects = takes_every_which(method);
+    const bool selects = is_direct(method);
     if (const PencilExponents needed = selects ? PencilExponents{} : needed_exponents(ctx, problem);
         needed.a != 0 || needed.b != 0) {
         return solve_scaled(ctx, problem, options, method, needed);
@@ -499,7 +500,10 @@ class AutomaticSolve {
 
     EigenResult<T> run() {
         const MethodChoice first = choose_method(ctx_, problem_, options_);
-        if (takes_both_ends(options_) && first.method != Method::dense) {
+        // A dense solve leaves the small eigenvalues of a stiff A few digits.
+        if (asks_for_both_ends(options_) &&
+            (first.method != Method::dense ||
+             (can_factorise(ctx_, problem_) && has_stiff_matrix()))) {
             return solve_both_ends(ctx_, problem_, options_);
         }
         reason_ = first.reason;
@@ -525,9 +529,17 @@ class AutomaticSolve {
   private:
     bool is_done() const { return result_.converged || result_.interrupted; }
 
+    bool has_stiff_matrix() {
+        if (!stiff_) {
+            stiff_ = is_stiff(ctx_, problem_.a);
+        }
+        return *stiff_;
+    }
+
     /// True if the solve has ended and at least half of the eigenvalues have a certain digit or may
-    /// be 0 to rounding. No digit is certain below the tolerance times ||A||. If A is stiff, half
-    /// of the eigenvalues must have four digits, which shift_invert() finds in other units.
+    /// be 0 to rounding. No digit is certain below the tolerance times ||A||. If A is stiff and
+    /// shift_invert() could follow, which finds more digits in other units, at least half of them
+    /// must have four. Collective.
     bool is_useful() {
         constexpr double vanishing_units = 256;
         constexpr double four_digits = 1e-4;
@@ -543,8 +555,7 @@ class AutomaticSolve {
         }
         const bool few_digits = 2 * vague > result_.errors.size();
         if (few_digits && result_.method != Method::shift_invert && can_factorise(ctx_, problem_)) {
-            stiff_ = stiff_.value_or(is_stiff(ctx_, problem_.a));
-            uncertain = *stiff_ ? vague : uncertain;
+            uncertain = has_stiff_matrix() ? vague : uncertain;
         }
         return is_done() && (2 * uncertain <= result_.errors.size() || result_.interrupted);
     }
@@ -675,6 +686,8 @@ class AutomaticSolve {
         }
     }
 
+    /// After a dense solve: shift_invert() takes a B that is singular to rounding, and finds
+    /// eigenvalues below the rounding errors of ||A||.
     void replace_dense() {
         if (!can_factorise(ctx_, problem_)) {
             return;
@@ -771,7 +784,7 @@ EigenResult<T> eigensolve(Context& ctx, const EigenProblem<T>& problem,
     if (options.method == Method::automatic) {
         return AutomaticSolve<T>(ctx, problem, options).run();
     }
-    return takes_both_ends(options) && !takes_every_which(options.method)
+    return asks_for_both_ends(options) && !is_direct(options.method)
                ? solve_both_ends(ctx, problem, options)
                : accurate_solve(ctx, problem, options, options.method);
 }

@@ -19,9 +19,9 @@ struct MethodChoice {
     std::int64_t hand_over_after = 0;
 };
 
-/// Resolves Method::automatic; any other method is returned unchanged. For both ends, and for the
-/// largest magnitude: dense, or the method for the largest eigenvalues (the other end then has a
-/// choice of its own). Throws UnsupportedError or
+/// Resolves Method::automatic; any other method is returned unchanged. For both ends and the
+/// largest magnitude, the result is dense or the method for the largest eigenvalues; each end then
+/// chooses for itself. Throws UnsupportedError or
 /// DeviceError if QUIVER_CUSOLVER or QUIVER_CUDSS names a file that cannot be used. Collective.
 ///
 /// A dense solve is chosen by sizes alone where it takes less time than an iteration for a problem
@@ -44,8 +44,8 @@ struct MethodChoice {
 /// On the host, an end of the spectrum that is crowded (a short Lanczos run finds this), or any end
 /// with a B, gets shift_invert() if its predicted work is small: up to 20,000 rows, with a B
 /// 100,000. With a B it otherwise gets a dense solve if that takes some 5 s at most. Up to 3,000
-/// rows, shift_invert() there hands over to a dense solve after 30 factorisations or, if that is
-/// more, after twice the work of that solve.
+/// rows, shift_invert() hands over to a dense solve after 30 factorisations or, if that is more,
+/// after twice the work of that solve.
 ///
 /// Other problems begin with the method that is fastest for easy problems. With stored entries and
 /// at most 50,000 rows (on the host with MUMPS, on a GPU with cuDSS: as many as rank 0 can gather)
@@ -54,28 +54,28 @@ struct MethodChoice {
 /// 50,000 rows after max(5,000, 3 k) iterations or 60 sweeps. If a direct solve is predicted to
 /// take more than 16 times as long as the method has taken, the method first continues for as long
 /// as the direct solve, up to half of max_iterations. Then shift_invert() follows, or up to 3,000
-/// rows a dense solve if that is cheaper or shift_invert() does not converge. A converged result,
-/// most of whose eigenvalues have no certain digit, is handed over, too, if the next solve takes
-/// some 5 s at most. shift_invert() also follows a method that refuses B as not positive definite,
-/// and a dense solve with B whose residuals stay above the tolerance, because B may be singular to
-/// rounding. Problems with a checkpoint or protection never get a direct method. Problems with
-/// constraints never get shift_invert(); up to 3,000 rows a dense solve follows n^2 / 1000
-/// iterations.
+/// rows a dense solve if that is cheaper or shift_invert() does not converge. A converged result
+/// most of whose eigenvalues have no certain digit (if A is stiff: fewer than four) is handed over,
+/// too, also that of a dense solve, if the next solve takes some 5 s at most. shift_invert() also
+/// follows a method that refuses B as not positive definite, and a dense solve with B whose
+/// residuals stay above the tolerance, because B may be singular to rounding. Problems with a
+/// checkpoint or protection never get a direct method. Problems with constraints never get
+/// shift_invert(); up to 3,000 rows a dense solve follows n^2 / 1000 iterations.
 template <class T>
 MethodChoice choose_method(Context& ctx, const EigenProblem<T>& problem,
                            const EigenOptions& options);
 
 /// Solves A x = lambda B x by options.method: the k eigenpairs at an end of the spectrum, at both
 /// ends, of largest or smallest |lambda|, or nearest a target, or all in a window. Except by
-/// methods dense and shift_invert, eigenvalues at both ends and of largest |lambda| take a solve for
-/// each end, after which the vectors are made orthogonal. The matrices may have any norm: if squares of the norm overflow or underflow, methods
-/// that iterate solve a problem scaled by powers of two, and the scaling is undone exactly. Such
-/// norms are errors with a checkpoint (InputError), with protection, and for an operator without
-/// stored entries (NumericalError). The result names the method that answered and the reason; all
-/// methods verify multiplicities in the same sense. EigenResult::errors is computed at the end.
-/// With B, residuals are also judged in balanced units (solve_with_errors()), so that up to three
-/// solves may run. Throws the errors of check_problem() (for
-/// instance if options differ between the ranks), check_options() and the chosen method, and
+/// methods dense and shift_invert, eigenvalues at both ends and of largest |lambda| take a solve
+/// for each end, after which the vectors are made orthonormal. The matrices may have any norm: if
+/// squares of the norm overflow or underflow, methods that iterate solve a problem scaled by powers
+/// of two, and the scaling is undone exactly. Such norms are errors with a checkpoint (InputError),
+/// with protection, and for an operator without stored entries (NumericalError). The result names
+/// the method that answered and the reason; all methods verify multiplicities in the same sense.
+/// EigenResult::errors is computed at the end. With B, residuals are also judged in balanced units
+/// (solve_with_errors()), so that up to three solves may run. Throws the errors of check_problem()
+/// (for instance if options differ between the ranks), check_options() and the chosen method, and
 /// InputError if the method cannot solve the problem. Collective.
 template <class T>
 EigenResult<T> eigensolve(Context& ctx, const EigenProblem<T>& problem,

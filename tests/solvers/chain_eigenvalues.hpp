@@ -8,9 +8,10 @@
 
 namespace quiver::test {
 
-/// The k smallest eigenvalues, from the one with the number `first`, of A x = lambda B x for a
-/// positive definite tridiagonal A with the entries -right[i] beside the diagonal, and a diagonal
-/// B: bisection by the signs of the pivots of A - lambda B, in the precision of long double.
+/// The eigenvalues with the numbers first to first + k - 1 (ascending, from 0; all between 1e-20
+/// and 1e30) of A x = lambda B x for a positive definite tridiagonal A with the entries -right[i]
+/// beside the diagonal, and a diagonal B: bisection by the signs of the pivots of A - lambda B, in
+/// the precision of long double.
 inline std::vector<double> chain_eigenvalues(const std::vector<double>& diagonal,
                                              const std::vector<double>& right,
                                              const std::vector<double>& masses, int k,

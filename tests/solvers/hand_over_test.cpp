@@ -38,7 +38,7 @@ using HandOverScalars = ::testing::Types<double, std::complex<double>>;
 TYPED_TEST_SUITE(HandOverTest, HandOverScalars);
 
 /// On a host a short Lanczos run finds that the eigenvalues of a beam are crowded at the lower end,
-/// so that no iteration begins; with a preconditioner, here the identity, one begins.
+/// so that no iteration begins; with a preconditioner, here the identity, an iteration begins.
 TYPED_TEST(HandOverTest, AFactorisationFollowsAnIterationThatStalls) {
     using T = TypeParam;
     for (const int n : test::is_host_repetition() ? std::vector{1100} : std::vector{1100, 3100}) {

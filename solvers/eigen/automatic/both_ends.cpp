@@ -9,12 +9,12 @@
 #include <vector>
 
 #include "blockvec/error.hpp"
-#include "blockvec/number_text.hpp"
 #include "blockvec/scalar_list.hpp"
 #include "blockvec/small_matrix.hpp"
 #include "kernels/column_ops.hpp"
 #include "kernels/tsmttsm.hpp"
 #include "solvers/eigen/eigensolver.hpp"
+#include "solvers/eigen/pencil/solve_with_errors.hpp"
 #include "solvers/eigen/search/audited_solve.hpp"
 #include "solvers/eigen/search/scaled_problem.hpp"
 #include "solvers/eigen/search/scaled_residuals.hpp"
@@ -27,12 +27,13 @@ namespace {
 
 /// The tolerance of the coarse solve that looks for a large |value| at the other end.
 constexpr double coarse_tolerance = 1e-2;
-/// Residuals of the joined pairs may be this many times the tolerance.
+/// Vectors that were made orthogonal may have residuals of this many times the tolerance.
 constexpr double slack_of_ends = 4;
-/// The part of a vector of one end along those of the other. Up to the first value, in units of
-/// eps, they are rounding errors; above the second one the ends share eigenvectors.
+/// The part of a vector of one end along the other end: up to rounding_of_ends eps it is made of
+/// rounding errors; above shared_part, normalising the rest would multiply its errors by more than
+/// 3.
 constexpr double rounding_of_ends = 1024;
-constexpr double shared_part = 0.125;
+constexpr double shared_part = 0.95;
 
 [[noreturn]] void refuse(const std::string& text) {
     InputError error("eigensolver: " + text);
@@ -84,7 +85,8 @@ std::size_t share_of_low_end(const std::vector<double>& values, std::size_t coun
     return low;
 }
 
-/// Stores in `result` the first `low` pairs and the last count - low pairs, with their vectors.
+/// Stores in `result` the first `low` pairs and the last count - low pairs, ascending: the ends of
+/// a cluster that both have found may overlap by rounding errors.
 template <class T>
 void select_pairs(Context& ctx, const RowMap& map, Ends<T>& ends, std::size_t low,
                   std::size_t count, EigenResult<T>& result) {
@@ -93,24 +95,32 @@ void select_pairs(Context& ctx, const RowMap& map, Ends<T>& ends, std::size_t lo
         all.insert(all.end(), second.begin(), second.end());
         return all;
     };
-    result.eigenvalues = join(ends.low.eigenvalues, ends.high.eigenvalues);
-    result.residuals = join(ends.low.residuals, ends.high.residuals);
-    result.errors = join(ends.low.errors, ends.high.errors);
-    const std::size_t size = result.eigenvalues.size();
-    const auto drop = [&](std::vector<double>& all) {
-        const auto begin = all.begin() + static_cast<std::ptrdiff_t>(low);
-        all.erase(begin, begin + static_cast<std::ptrdiff_t>(size - count));
-    };
-    drop(result.eigenvalues);
-    drop(result.residuals);
-    if (!result.errors.empty()) {
-        drop(result.errors);
+    const std::vector<double> values = join(ends.low.eigenvalues, ends.high.eigenvalues);
+    const std::vector<double> residuals = join(ends.low.residuals, ends.high.residuals);
+    const std::vector<double> errors = join(ends.low.errors, ends.high.errors);
+    std::vector<int> chosen(count);
+    for (std::size_t j = 0; j < count; ++j) {
+        chosen[j] = static_cast<int>(j < low ? j : values.size() - count + j);
+    }
+    std::stable_sort(chosen.begin(), chosen.end(), [&](int i, int j) {
+        return values[static_cast<std::size_t>(i)] < values[static_cast<std::size_t>(j)];
+    });
+    // An interrupted solve with a B has no bounds of errors.
+    const bool has_errors = errors.size() == values.size();
+    for (const int i : chosen) {
+        const auto at = static_cast<std::size_t>(i);
+        result.eigenvalues.push_back(values[at]);
+        result.residuals.push_back(residuals[at]);
+        if (has_errors) {
+            result.errors.push_back(errors[at]);
+        }
     }
     const BlockVector<T> all =
         side_by_side<T>(ctx, map, columns_of(ends.low), columns_of(ends.high));
-    const auto first_high = static_cast<int>(size - (count - low));
-    result.vectors = side_by_side<T>(ctx, map, all.columns(0, static_cast<int>(low)),
-                                     all.columns(first_high, static_cast<int>(size) - first_high));
+    result.vectors = BlockVector<T>(ctx, map, static_cast<int>(count));
+    if (count > 0) {
+        gather_columns(ctx, std::as_const(all).view(), chosen, result.vectors.view());
+    }
 }
 
 template <class T>
@@ -134,21 +144,18 @@ class BothEnds {
             second = solve_end(last, left, options_.tol);
             if (second.converged && !separate(second, found)) {
                 add_work(total, second);
-                second = solve_end(last, left, options_.tol, columns_of(found));
-                are_changed_ = true;
+                second = solve_in_complement(last, left, columns_of(found));
             }
             add(total, second);
         }
         take_pairs(total);
-        if (total.converged && are_changed_) {
-            judge_pairs(total);
-        }
         return total;
     }
 
   private:
-    /// Makes the vectors of the second end orthogonal to those of the first. False if they are so
-    /// far from it that both ends have taken copies of the same eigenvalues.
+    /// Makes the vectors of the second end orthogonal to those of the first. False if too little of
+    /// them is left, because both ends have taken the same copies of an eigenvalue, or if their
+    /// residuals are then above the tolerance.
     bool separate(EigenResult<T>& second, const EigenResult<T>& first) {
         using Real = real_t<T>;
         const BlockView<T> x = second.vectors.view();
@@ -175,16 +182,14 @@ class BothEnds {
         if (largest <= Real(rounding_of_ends) * epsilon_v<T>) {
             return true;
         }
-        if (!(largest <= Real(shared_part))) {
-            return false;
-        }
-        are_changed_ = true;
         OrthOptions options;
         options.replace_deficient = false;
         const InnerProduct<T> inner = inner_product<T>(ctx_, problem_.b);
         const BlockView<T> none{};
-        return block_gram_schmidt<T>(ctx_, map_, inner, normals, none, x, none, options).columns ==
-               x.cols;
+        return largest <= Real(shared_part) &&
+               block_gram_schmidt<T>(ctx_, map_, inner, normals, none, x, none, options).columns ==
+                   x.cols &&
+               pairs_fit(second);
     }
 
     /// The end at which a few Lanczos steps find the larger |value|. With a B these steps, which
@@ -223,21 +228,44 @@ class BothEnds {
         total.cut_depth = std::max(ends_.low.cut_depth, ends_.high.cut_depth);
     }
 
-    /// Replaces all residuals by those of the problem after vectors of the second end have changed:
-    /// separate() has moved them, or a solve in the complement of the pairs of the first end knows
-    /// no components along these.
-    void judge_pairs(EigenResult<T>& total) {
-        const BlockVector<T> normals = constraint_normals(ctx_, total.method, problem_);
-        total.residuals = scaled_residuals(
-            ctx_, total.method, problem_, std::as_const(total.vectors).view(), total.eigenvalues,
-            PencilExponents{even_exponent(total.norm_estimate), 0}, normals.view());
-        total.operator_applications += total.vectors.width();
-        const double worst = *std::max_element(total.residuals.begin(), total.residuals.end());
-        if (worst > slack_of_ends * total.tolerance * total.norm_estimate) {
-            withdraw(total, "a residual is " + number_text(worst / total.norm_estimate, 2) +
-                                " ||A||, above the tolerance: pairs of one end were found in the "
-                                "complement of inexact pairs of the other; use dense");
+    /// Computes the residuals of the pairs again, because the vectors have changed or were found in
+    /// the complement of others. False if one of them is above
+    /// slack_of_ends times the tolerance.
+    bool pairs_fit(EigenResult<T>& part) {
+        const BlockVector<T> normals = constraint_normals(ctx_, part.method, problem_);
+        part.residuals = scaled_residuals(
+            ctx_, part.method, problem_, std::as_const(part.vectors).view(), part.eigenvalues,
+            PencilExponents{even_exponent(part.norm_estimate), 0}, normals.view());
+        part.operator_applications += part.vectors.width();
+        const double worst = *std::max_element(part.residuals.begin(), part.residuals.end());
+        if (!(worst <= slack_of_ends * part.tolerance * part.norm_estimate)) {
+            return false;
         }
+        if (part.norm_estimate > 0) {
+            part.tolerance = std::max(part.tolerance, worst / part.norm_estimate);
+            part.tolerance_raised = part.tolerance > options_.tol;
+        }
+        return true;
+    }
+
+    /// k pairs at `end`, orthogonal to the pairs found. Their residuals and errors are those of the
+    /// problem, not of its restriction to the complement.
+    EigenResult<T> solve_in_complement(Which end, int k, BlockView<const T> found) {
+        EigenResult<T> result = solve_end(end, k, options_.tol, found);
+        if (!result.converged) {
+            return result;
+        }
+        if (!pairs_fit(result)) {
+            withdraw(result,
+                     "a residual is above the tolerance: pairs of one end were found in the "
+                     "complement of inexact pairs of the other; use dense");
+        }
+        const std::vector<double> bounds =
+            eigenvalue_errors<T>(ctx_, problem_, options_, result).bounds;
+        for (std::size_t j = 0; j < bounds.size(); ++j) {
+            result.errors[j] = std::max(result.errors[j], bounds[j]);
+        }
+        return result;
     }
 
     /// k pairs at `end`, orthogonal to `more` columns.
@@ -329,10 +357,8 @@ class BothEnds {
     const EigenOptions& options_;
     RowMap map_;
     Ends<T> ends_;
-    /// Of all solves so far.
+    /// Seconds of all solves so far.
     double seconds_ = 0;
-    /// True if vectors are no longer those of which the solves have computed residuals.
-    bool are_changed_ = false;
 };
 
 }  // namespace

@@ -330,12 +330,15 @@ class JacobiDavidson : public VerifiedSearch<T> {
             form(verify_width_);
             report_first("verify");
             const double theta = basis_.value(0);
-            const double rho = residual_.front();
+            // A residual of r moves an eigenvalue by up to r ||B^-1||.
+            const double unit = std::min(1.0, static_cast<double>(basis_.inner().norm));
+            const double rho = residual_.front() / unit;
             const double last = last_wanted_key(basis_, k_);
             const double settled =
-                stalled_at_rounding() || basis_.spans_all() ? rho : this->settled(theta);
-            const ComplementVerdict verdict = judge_complement(
-                last, basis_.key(theta), rho, this->threshold(theta), settled, this->dimensions());
+                stalled_at_rounding() || basis_.spans_all() ? rho : this->settled(theta) / unit;
+            const ComplementVerdict verdict =
+                judge_complement(last, basis_.key(theta), rho, this->threshold(theta) / unit,
+                                 settled, this->dimensions());
             if (verdict != ComplementVerdict::inside) {
                 this->note_next(last, basis_.key(theta), rho);
                 return verdict;

@@ -10,8 +10,9 @@
 
 namespace quiver {
 
-/// The factor by which rows of a stiff A differ: rounding errors of ||A|| leave small eigenvalues
-/// fewer than half of the digits of T.
+/// 1 / sqrt(eps). If the largest entries of two rows differ by more than this factor, rounding
+/// errors of ||A|| leave eigenvalues of the size of the smaller row less than half of the digits of
+/// T.
 template <class T>
 double stiff_row_ratio();
 
@@ -20,8 +21,9 @@ double stiff_row_ratio();
 template <class T>
 bool is_stiff(Context& ctx, const Operator<T>& a);
 
-/// A problem without a B whose A is stiff, with B = I: in other units of the unknowns, UnitBalance,
-/// the rows of A become alike and those of B do not. Any other problem as it is.
+/// Adds B = I to a problem without B whose A is stiff, because only a pencil can be solved in other
+/// units of its unknowns (UnitBalance), in which the rows of A are alike. Any other problem is
+/// unchanged.
 template <class T>
 class IdentityMass {
   public:

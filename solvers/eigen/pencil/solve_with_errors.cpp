@@ -27,10 +27,6 @@ namespace {
 /// Rounding errors of an eigenvalue in units of eps ||A||.
 constexpr double units_of_rounding = 8;
 
-bool judges_itself(Method method) {
-    return method == Method::dense || method == Method::shift_invert;
-}
-
 /// Bounds of the errors of eigenvalues each of which is at most residuals[j] away from an exact
 /// one.
 template <class T>
@@ -38,9 +34,8 @@ std::vector<double> errors_by_distances(const EigenOptions& options, const Eigen
                                         const std::vector<double>& residuals) {
     constexpr double infinity = std::numeric_limits<double>::infinity();
     const std::vector<double>& values = result.eigenvalues;
-    const bool in_one_piece = result.multiplicity == Multiplicity::verified &&
-                              !wants_both_ends(options.which) &&
-                              options.which != Which::largest_magnitude;
+    const bool in_one_piece =
+        result.multiplicity == Multiplicity::verified && !wants_both_ends(options.which);
     // A lower bound of the distance between value j and the exact eigenvalue of neighbour i. If
     // there is no neighbour: infinity at an end of the spectrum, else 0 for an unknown distance.
     const auto distance = [&](std::size_t j, std::size_t i, Which end) {
@@ -100,7 +95,7 @@ EigenvalueErrors pencil_errors(Context& ctx, const EigenProblem<T>& problem,
         return errors;
     }
     std::vector<double> by_distance(values.size(), 0.0);
-    if (!judges_itself(result.method)) {
+    if (!is_direct(result.method)) {
         by_distance = errors_by_distances(options, result, units.distances(x, values));
     }
     const auto in_units = units.residuals(x, values);
@@ -260,7 +255,7 @@ EigenResult<T> solve_with_errors(Context& ctx, const EigenProblem<T>& problem,
         if (problem.b != nullptr && result.interrupted) {
             return result;
         }
-        if (problem.b == nullptr && result.converged && !judges_itself(result.method)) {
+        if (problem.b == nullptr && result.converged && !is_direct(result.method)) {
             correct_values(ctx, problem, result);
         }
         EigenvalueErrors errors = eigenvalue_errors(ctx, problem, options, result);
@@ -270,7 +265,7 @@ EigenResult<T> solve_with_errors(Context& ctx, const EigenProblem<T>& problem,
         result.errors = std::move(errors.bounds);
         const double worst = errors.largest_residual;
         const double accepted = largest_accepted<T>(result.tolerance);
-        if (!result.converged || worst <= accepted || judges_itself(result.method)) {
+        if (!result.converged || worst <= accepted || is_direct(result.method)) {
             return result;
         }
         const std::string words = "a residual is " + number_text(worst, 2) +

@@ -23,22 +23,24 @@ struct EigenvalueErrors {
 
 /// Bounds of the errors of the eigenvalues of `result`.
 ///
-/// B = I: r = residuals[j]; or r^2 / (g - r) where a verified result shows that all other
-/// eigenvalues are farther than g > 2 r; plus 8 eps ||A|| for rounding.
+/// Without B: r = residuals[j]; or r^2 / (g - r) where a verified result shows that all other
+/// eigenvalues are farther than g > 2 r; plus 8 eps ||A|| for rounding. For shift_invert() and a
+/// stiff A (IdentityMass): the smaller of this bound and that of the pencil with B = I.
 ///
 /// With B: (r + 8 eps s) ||x||^2 for x^H B x = 1 and r = residuals[j], where s = ||A|| + |lambda|
 /// ||B|| for the largest |lambda|. To first order in r, this is the change of lambda by a change of
-/// A and B that makes the pair exact. Where the rows of B differ much, the bound is computed in the
-/// units of UnitResiduals: in others a small r can be a large change of a row. There, bounds of
-/// methods that iterate are at least UnitResiduals::distances(), or the square of these divided by
-/// a known distance from other eigenvalues: in balanced units a rigid motion of stiff parts has a
-/// small residual, although it changes the value by its size. Each bound covers what the errors of
-/// the other values add to the uncertainty of its number in the order of the spectrum.
+/// A and B that makes the pair exact. Where the rows of B differ much, or for shift_invert() A is
+/// stiff, the bound is computed in the units of UnitResiduals: in others a small r can be a large
+/// change of a row. There, bounds of methods that iterate are at least UnitResiduals::distances(),
+/// or the square of these divided by a known distance from other eigenvalues: in balanced units a
+/// rigid motion of stiff parts has a small residual, although it changes the value by its size.
+/// Each bound covers what the errors of the other values add to the uncertainty of its number in
+/// the order of the spectrum.
 ///
-/// Collective; throws the errors of UnitBalance. Cost with B: a product of B with 8 columns, and
-/// the passes of needed_exponents(); in other units also the cost of UnitResiduals. Sources:
-/// Parlett, The Symmetric Eigenvalue Problem, sections 4.5, 11.7; Stewart and Sun, Matrix
-/// Perturbation Theory (1990), chapter VI.
+/// Collective; throws the errors of UnitBalance. Cost with B, or of shift_invert() for a stiff A: a
+/// product of B with 8 columns, and the passes of needed_exponents(); in other units also the cost
+/// of UnitResiduals. Sources: Parlett, The Symmetric Eigenvalue Problem, sections 4.5, 11.7;
+/// Stewart and Sun, Matrix Perturbation Theory (1990), chapter VI.
 template <class T>
 EigenvalueErrors eigenvalue_errors(Context& ctx, const EigenProblem<T>& problem,
                                    const EigenOptions& options, const EigenResult<T>& result);

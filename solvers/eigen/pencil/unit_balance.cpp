@@ -59,6 +59,10 @@ UnitBalance<T>::UnitBalance(Context& ctx, const EigenProblem<T>& problem, Method
     if (!is_needed_ && std::isfinite(ratio)) {
         const Range of_a = range_of(row_sizes(problem.a, nullptr));
         is_needed_ = of_a.largest > ratio * of_a.least;
+        if (is_needed_) {
+            normalise();
+            of_b_ = exponents_;
+        }
     }
 }
 

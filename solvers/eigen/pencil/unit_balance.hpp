@@ -15,7 +15,8 @@ namespace quiver {
 
 /// The end of the message of a solve in other units.
 inline constexpr const char* words_of_other_units =
-    ": the rows of B differ by many powers of two; other units of the unknowns make them alike";
+    ": the rows of A or B differ by many powers of two; other units of the unknowns make them "
+    "alike";
 
 /// The exponents e of a diagonal D = 2^e with which the rows of D A D and theta D B D have similar
 /// norms. If D is needed, the largest row of D B D is between 1/2 and 4, so that rows of D A D and
@@ -32,16 +33,18 @@ inline constexpr const char* words_of_other_units =
 template <class T>
 class UnitBalance {
   public:
-    /// Equilibrates B alone; rows of B that are zero keep their units. `ratio`: rows of A that
-    /// differ by more than this need other units, too. Throws the errors of checked_product().
+    /// Equilibrates B alone; rows of B that are zero keep their units. Other units are also needed
+    /// if the rows of A differ by more than the factor `ratio`. Throws the errors of
+    /// checked_product().
     /// Collective. Cost: a product of B, and of A for a finite ratio, with 8 columns; up to 9 such
     /// products if the rows of B differ.
     UnitBalance(Context& ctx, const EigenProblem<T>& problem, Method method, std::uint64_t seed,
                 double ratio = std::numeric_limits<double>::infinity());
 
-    /// False if the rows of B, and of A, differ by so little that other units would change nothing.
+    /// False if the rows of B and, for a finite ratio, of A differ by so little that other units
+    /// would change nothing.
     bool is_needed() const { return is_needed_; }
-    /// True if it is the rows of B that differ.
+    /// True if the rows of B alone make other units necessary.
     bool is_needed_for_b() const { return is_needed_for_b_; }
     /// Throws IndefiniteError on all ranks if a row of B is zero. Collective.
     void refuse_zero_rows() const;

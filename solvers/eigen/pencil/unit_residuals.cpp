@@ -33,6 +33,7 @@ UnitResiduals<T>::UnitResiduals(Context& ctx, const EigenProblem<T>& problem, Me
     : ctx_(ctx),
       problem_(problem),
       method_(method),
+      // Only shift_invert() solves in units of A; pairs of other methods would be rejected in them.
       units_(ctx, problem, method, seed,
              method == Method::shift_invert ? stiff_row_ratio<T>()
                                             : std::numeric_limits<double>::infinity()) {}

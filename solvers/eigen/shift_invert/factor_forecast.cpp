@@ -198,7 +198,7 @@ std::string FactorForecast::words() const {
 
 std::string FactorForecast::words_of_too_much() const {
     return words() + ", and the vectors take more than the " + number_text(most_bytes / 1e6, 3) +
-           " MB that are free";
+           " MB that shift-invert may use";
 }
 
 double FactorForecast::solve_products(double pairs, bool interior) const {

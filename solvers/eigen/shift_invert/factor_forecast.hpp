@@ -49,7 +49,8 @@ struct FactorForecast {
     bool fits(double pairs) const { return bytes + 3 * pairs * column_bytes <= most_bytes; }
     /// "factors of 1.2e+06 entries, 18.3 MB"
     std::string words() const;
-    /// The same, followed by ", and the vectors take more than the 12.3 MB that are free".
+    /// The same, followed by ", and the vectors take more than the 12.3 MB that shift-invert may
+    /// use".
     std::string words_of_too_much() const;
     /// Multiply-adds of shift_invert() for `pairs` pairs.
     double solve_products(double pairs, bool interior) const;

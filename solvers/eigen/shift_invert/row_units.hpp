@@ -31,7 +31,7 @@ class RowUnits {
 
     /// False if the rows of B, and of A, differ by so little that other units would change nothing.
     bool is_needed() const { return balance_->is_needed(); }
-    /// True if it is the rows of B that differ.
+    /// True if the rows of B alone make other units necessary.
     bool is_needed_for_b() const { return balance_->is_needed_for_b(); }
     /// Chooses D for eigenvalues of this size.
     void choose_for(double size);

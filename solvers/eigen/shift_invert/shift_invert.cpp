@@ -277,16 +277,45 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
             solve_in_own_units(std::move(a), std::move(b));
             return;
         }
-        finish_search(find_in_units(a, *b));
-        // In balanced units rows that stiff ties join are as singular to rounding as in others, and
-        // the vectors of their common motion are long.
-        if (!facts_.proven && !units_->is_needed_for_b() && !slicer_->is_stopped()) {
+        if (units_->is_needed_for_b()) {
+            finish_search(find_in_units(a, *b));
+            return;
+        }
+        if (!is_tied(a)) {
+            constexpr std::int64_t few = 24;
+            most_factorisations_ = few;
+            finish_search(find_in_units(a, *b));
+            most_factorisations_ = 0;
+        }
+        if (may_go_on()) {
             facts_.has_units = false;
             facts_.in_units = facts_.exponents;
-            facts_.message.fill(0);
             unit_exponents_.clear();
-            solve_in_own_units(std::move(a), std::move(b));
+            solve_in_own_units(a, b);
         }
+        if (may_go_on()) {
+            facts_.has_units = true;
+            finish_search(find_in_units(a, *b));
+        }
+    }
+    /// True if A is nearly singular in balanced units. Where stiff springs tie neighbouring
+    /// unknowns, the rows stay singular to rounding in any units. In balanced ones the vectors of
+    /// their common motion are long, so that a search takes many factorisations or fails; the units
+    /// of the problem are then better.
+    bool is_tied(CsrRows<Wide> a) {
+        constexpr double nearly_singular = 3e-9;
+        units_->apply(a);
+        scale_to_one(a);
+        const std::unique_ptr<Factorisation<Wide>> factors = make_factorisation(a);
+        const FactorFacts above = factors->factor(a, nullptr, nearly_singular);
+        const FactorFacts below = factors->factor(a, nullptr, -nearly_singular);
+        facts_.factorisations += 2;
+        return !above.complete || !below.complete || above.below != below.below;
+    }
+    /// True if nothing is proved and neither a callback nor max_iterations has ended the search.
+    bool may_go_on() const {
+        const std::int64_t most = this->options().max_iterations;
+        return !facts_.proven && !is_interrupted_ && (most == 0 || facts_.factorisations < most);
     }
     void solve_in_own_units(CsrRows<Wide> a, std::optional<CsrRows<Wide>> b) {
         start_slicer(std::move(a), std::move(b));
@@ -295,7 +324,8 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
         facts_.norm_b = pencil_->norm_b();
         finish_search(message);
     }
-    /// As find_pairs(), in the units of units_ and, if these do not fit the eigenvalues, in others.
+    /// find_pairs() in balanced units. Repeats the search in other units if the pairs found do not
+    /// fit them.
     std::string find_in_units(const CsrRows<Wide>& a, const CsrRows<Wide>& b) {
         constexpr int most_solves = 4;
         bool for_largest = false;
@@ -377,12 +407,17 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
         if (this->options().max_iterations > 0) {
             options.most_factorisations = this->options().max_iterations - facts_.factorisations;
         }
+        if (most_factorisations_ > 0) {
+            options.most_factorisations =
+                std::min(options.most_factorisations, most_factorisations_);
+        }
         options.keep_going = [this](SlicerProgress progress) {
             progress.factorisations += facts_.factorisations;
             reporting_ = true;
             send({Step::Kind::progress, 0, progress});
             const bool goes_on = report_step(progress);
             reporting_ = false;
+            is_interrupted_ = is_interrupted_ || !goes_on;
             return goes_on;
         };
         slicer_.emplace(*pencil_, options);
@@ -461,6 +496,7 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
         facts_.quotient = pencil_->norm() / pencil_->norm_b();
         facts_.resolution = slicer_->resolution();
         facts_.cut_width = slicer_->cut_width();
+        facts_.message.fill(0);
         message.copy(facts_.message.data(), facts_.message.size() - 1);
     }
 
@@ -496,7 +532,7 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
         }
     }
 
-    /// What to use if the factorisations fail: the end of a message.
+    /// The cure named at the end of a message.
     std::string other_methods() const {
         if (!this->options().window && wants_both_ends(which_)) {
             return "solve for each end alone, or use auto or dense";
@@ -505,7 +541,9 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
         return this->options().window || !is_end ? "use dense" : "use lobpcg or dense";
     }
     std::string doubt() const override {
-        return "the factorisations have large rounding errors; " + other_methods();
+        return "are A and B Hermitian, with both triangles stored? If so, the factorisations have "
+               "large rounding errors; " +
+               other_methods();
     }
     double rounding() const { return attainable_tolerance<T>(0); }
     /// A wanted set that ends among eigenvalues that differ by less than this is verified.
@@ -709,6 +747,10 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
     std::int64_t steps_ = 0;
     std::int64_t applications_ = 0;
     bool reporting_ = false;
+    /// True once a callback has ended the search on rank 0.
+    bool is_interrupted_ = false;
+    /// The limit of one search beside max_iterations; 0: none.
+    std::int64_t most_factorisations_ = 0;
     Facts facts_;
     double norm_ = 0;
     double norm_b_ = 0;
