@@ -27,6 +27,7 @@
 #include "solvers/eigen/lobpcg.hpp"
 #include "solvers/eigen/pencil/identity_mass.hpp"
 #include "solvers/eigen/pencil/solve_with_errors.hpp"
+#include "solvers/eigen/pencil/unit_balance.hpp"
 #include "solvers/eigen/search/audited_solve.hpp"
 #include "solvers/eigen/search/infinite_values.hpp"
 #include "solvers/eigen/search/scaled_problem.hpp"
@@ -76,7 +77,7 @@ bool guards_blocks(const EigenProblem<T>& problem, Method method) {
            method != Method::lanczos;
 }
 
-/// n^2 / 1000 steps of a method that iterates take about as long as a dense solve.
+/// n^2 / 1000 steps of an iteration take about as long as a dense solve.
 constexpr std::int64_t rows_squared_per_step = 1000;
 /// An iteration is compared with a factorisation after this many steps, or this many for each of k
 /// pairs if that is more; a filter after this many sweeps.
@@ -99,9 +100,8 @@ constexpr double cheap_products = 5e9;
 constexpr std::int64_t crowded_rows = 20000;
 constexpr int crowding_steps = 60;
 constexpr double crowded_products = 3e8;
-/// The same limits for an end of a pencil, where lobpcg without a preconditioner takes many steps,
-/// each with a dense problem of three blocks: for 32,400 rows and 10 pairs, 500 steps took 9 s and
-/// shift_invert() 1.4 s.
+/// The same limits for an end of a pencil: 500 steps of lobpcg without a preconditioner took 9 s
+/// for 32,400 rows and 10 pairs, shift_invert() 1.4 s.
 constexpr std::int64_t pencil_rows = 100000;
 constexpr double pencil_products = 2.5e9;
 /// Such steps of lobpcg before it is compared with a factorisation.
@@ -126,8 +126,8 @@ constexpr double gpu_iteration_speed = 120;
 /// take at most 2 / counting_share of the work of a filter for the fewest pairs.
 constexpr double surely_slower = 4;
 constexpr double counting_share = 20;
-/// The work of the small dense problems of lobpcg for each product, in multiply-adds of SparseLdlt:
-/// some 0.16 ms.
+/// The small dense problems of lobpcg for each product, some 0.16 ms, in multiply-adds of
+/// SparseLdlt.
 constexpr double lobpcg_overhead = 2e5;
 
 /// Lanczos steps that find the ends of the spectrum for the forecast of a filter.
@@ -353,10 +353,6 @@ MethodChoice choose_iteration(const EigenProblem<T>& problem, const EigenOptions
     return {Method::chebyshev, "an end of the spectrum, without B or a preconditioner"};
 }
 
-bool asks_for_both_ends(const EigenOptions& options) {
-    return !options.window && wants_both_ends(options.which);
-}
-
 /// Throws InputError on all ranks if the method cannot find the wanted eigenvalues.
 void require_fitting_method(Method method, const EigenOptions& options) {
     const auto refuse = [&](const char* why) {
@@ -500,10 +496,8 @@ class AutomaticSolve {
 
     EigenResult<T> run() {
         const MethodChoice first = choose_method(ctx_, problem_, options_);
-        // A dense solve leaves the small eigenvalues of a stiff A few digits.
         if (asks_for_both_ends(options_) &&
-            (first.method != Method::dense ||
-             (can_factorise(ctx_, problem_) && has_stiff_matrix()))) {
+            (first.method != Method::dense || dense_lacks_digits())) {
             return solve_both_ends(ctx_, problem_, options_);
         }
         reason_ = first.reason;
@@ -529,6 +523,13 @@ class AutomaticSolve {
   private:
     bool is_done() const { return result_.converged || result_.interrupted; }
 
+    /// True if a dense solve leaves the small eigenvalues of a stiff A few digits: in the units of
+    /// the problem, which it takes if the rows of B are alike.
+    bool dense_lacks_digits() {
+        return can_factorise(ctx_, problem_) && has_stiff_matrix() &&
+               (problem_.b == nullptr ||
+                !UnitBalance<T>(ctx_, problem_, Method::dense, options_.seed).is_needed());
+    }
     bool has_stiff_matrix() {
         if (!stiff_) {
             stiff_ = is_stiff(ctx_, problem_.a);
@@ -689,13 +690,11 @@ class AutomaticSolve {
     /// After a dense solve: shift_invert() takes a B that is singular to rounding, and finds
     /// eigenvalues below the rounding errors of ||A||.
     void replace_dense() {
-        if (!can_factorise(ctx_, problem_)) {
-            return;
-        }
-        if (!is_done() && problem_.b != nullptr) {
+        const bool possible = can_factorise(ctx_, problem_);
+        if (possible && !is_done() && problem_.b != nullptr) {
             hand_over(Method::shift_invert, options_.max_iterations,
                       "a factorisation of A - sigma B needs no inverse of an ill-conditioned B");
-        } else if (is_done() && !is_useful()) {
+        } else if (possible && is_done() && !is_useful()) {
             const FactorForecast forecast = forecast_factorisation(ctx_, problem_, options_);
             const double pairs = likely_pairs(options_, result_.expected_count);
             if (forecast.fits(pairs) &&

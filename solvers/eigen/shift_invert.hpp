@@ -55,11 +55,10 @@ namespace quiver {
 /// the search solves D A D y = lambda D B D y with powers of two in the diagonal D (UnitBalance), x
 /// = D y, which changes neither eigenvalues nor counts. D depends on the size of the wanted
 /// eigenvalues: if those found have another size, up to three more searches with another D follow.
-/// A stiff A without B gets B = I (IdentityMass).
-/// If only the rows of A differ, the search begins in the units of the problem if A is nearly
-/// singular in the others; if a search fails (in other units, of 24 factorisations), one in the
-/// units not tried follows. Pairs meet the tolerance
-/// for x and for y.
+/// A stiff A without B gets B = I (IdentityMass). If only the rows of A differ, the search begins
+/// in the units of the problem if A is nearly singular in the others; if a search fails (in other
+/// units, of 24 factorisations), one in the units not tried follows. Pairs meet the tolerance for x
+/// and for y.
 ///
 /// B may be singular, or so ill-conditioned that its Cholesky factorisation fails. Eigenvalues that
 /// are then infinite, or larger than 1e16 ||A|| / ||B||, are not found: a search for more

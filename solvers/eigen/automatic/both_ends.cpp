@@ -220,12 +220,27 @@ class BothEnds {
                 last = low > 0 ? std::min(last, std::abs(all[low - 1])) : last;
                 last = low < count ? std::min(last, std::abs(all[high])) : last;
                 const double next = std::max(std::abs(all[low]), std::abs(all[high - 1]));
-                cut = last - next <= total.tolerance * total.norm_estimate;
+                cut = last - next <= resolution(total);
             }
         }
         select_pairs(ctx_, map_, ends_, low, count, total);
         total.cluster_cut = cut;
         total.cut_depth = std::max(ends_.low.cut_depth, ends_.high.cut_depth);
+    }
+
+    /// Eigenvalues whose magnitudes differ by less may be equal.
+    double resolution(const EigenResult<T>& total) const {
+        if (problem_.b == nullptr) {
+            return total.tolerance * total.norm_estimate;
+        }
+        // The norm of A in the units of the problem says nothing about eigenvalues.
+        double largest = 0;
+        for (const EigenResult<T>* part : {&ends_.low, &ends_.high}) {
+            for (const double error : part->errors) {
+                largest = std::max(largest, error);
+            }
+        }
+        return 2 * largest;
     }
 
     /// Computes the residuals of the pairs again, because the vectors have changed or were found in

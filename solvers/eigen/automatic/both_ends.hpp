@@ -9,6 +9,11 @@
 
 namespace quiver {
 
+/// True for largest_magnitude and both_ends without a window, with which `which` is ignored.
+inline bool asks_for_both_ends(const EigenOptions& options) {
+    return !options.window && wants_both_ends(options.which);
+}
+
 /// eigensolve() for Which::largest_magnitude and Which::both_ends with a method that takes one end,
 /// or Method::automatic, which may choose another method for each end. For largest_magnitude the
 /// first end is the one where a few Lanczos steps find the larger |value|; the second solve is

@@ -123,6 +123,16 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
     }
 
   private:
+    struct Progress {
+        std::int64_t steps = 0;
+        /// True while callbacks run.
+        bool reporting = false;
+        /// True once a callback has ended the search on rank 0.
+        bool is_interrupted = false;
+        /// The limit of one search beside max_iterations; 0: none.
+        std::int64_t most_factorisations = 0;
+    };
+
     bool is_root() const { return this->ctx().comm().rank() == 0; }
 
     /// Solves on rank 0; the other ranks follow the steps, because the callback of any rank may end
@@ -139,7 +149,7 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
             try {
                 solve(std::move(a), b);
             } catch (...) {
-                if (reporting_) {
+                if (progress_.reporting) {
                     throw;  // a callback failed, and all ranks know
                 }
                 failure = std::current_exception();
@@ -283,9 +293,9 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
         }
         if (!is_tied(a)) {
             constexpr std::int64_t few = 24;
-            most_factorisations_ = few;
+            progress_.most_factorisations = few;
             finish_search(find_in_units(a, *b));
-            most_factorisations_ = 0;
+            progress_.most_factorisations = 0;
         }
         if (may_go_on()) {
             facts_.has_units = false;
@@ -315,7 +325,8 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
     /// True if nothing is proved and neither a callback nor max_iterations has ended the search.
     bool may_go_on() const {
         const std::int64_t most = this->options().max_iterations;
-        return !facts_.proven && !is_interrupted_ && (most == 0 || facts_.factorisations < most);
+        return !facts_.proven && !progress_.is_interrupted &&
+               (most == 0 || facts_.factorisations < most);
     }
     void solve_in_own_units(CsrRows<Wide> a, std::optional<CsrRows<Wide>> b) {
         start_slicer(std::move(a), std::move(b));
@@ -407,17 +418,17 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
         if (this->options().max_iterations > 0) {
             options.most_factorisations = this->options().max_iterations - facts_.factorisations;
         }
-        if (most_factorisations_ > 0) {
+        if (progress_.most_factorisations > 0) {
             options.most_factorisations =
-                std::min(options.most_factorisations, most_factorisations_);
+                std::min(options.most_factorisations, progress_.most_factorisations);
         }
         options.keep_going = [this](SlicerProgress progress) {
             progress.factorisations += facts_.factorisations;
-            reporting_ = true;
+            progress_.reporting = true;
             send({Step::Kind::progress, 0, progress});
             const bool goes_on = report_step(progress);
-            reporting_ = false;
-            is_interrupted_ = is_interrupted_ || !goes_on;
+            progress_.reporting = false;
+            progress_.is_interrupted = progress_.is_interrupted || !goes_on;
             return goes_on;
         };
         slicer_.emplace(*pencil_, options);
@@ -428,7 +439,7 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
             facts_.proven = find();
             return slicer_->message();
         } catch (const NumericalError&) {
-            if (reporting_ || !pencil_->has_b()) {
+            if (progress_.reporting || !pencil_->has_b()) {
                 throw;
             }
             facts_.proven = false;
@@ -559,7 +570,7 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
     }
     /// Collective; false once a callback has asked to stop.
     bool report_step(const SlicerProgress& progress) {
-        steps_ = progress.factorisations;
+        progress_.steps = progress.factorisations;
         return this->report(progress.found, progress.residual, "search");
     }
     void follow() {
@@ -595,7 +606,7 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
         if (facts_.has_units) {
             this->ctx().emit(FallbackEvent{std::string("shift-invert") + words_of_other_units});
         }
-        steps_ = facts_.factorisations;
+        progress_.steps = facts_.factorisations;
         std::vector<double> found(static_cast<std::size_t>(facts_.found));
         if (slicer_) {
             found = slicer_->values();
@@ -728,7 +739,7 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
     void save(SolverState<T>& /*state*/) override {}
     void restore(const SavedState<T>& /*state*/) override {}
 
-    std::int64_t iterations() const override { return steps_; }
+    std::int64_t iterations() const override { return progress_.steps; }
     void describe(EigenResult<T>& result) const override {
         result.operator_applications = facts_.solves + applications_;
         result.block = step_width(this->options());
@@ -744,13 +755,8 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
 
     Which which_;
     FactorLibrary library_;
-    std::int64_t steps_ = 0;
     std::int64_t applications_ = 0;
-    bool reporting_ = false;
-    /// True once a callback has ended the search on rank 0.
-    bool is_interrupted_ = false;
-    /// The limit of one search beside max_iterations; 0: none.
-    std::int64_t most_factorisations_ = 0;
+    Progress progress_;
     Facts facts_;
     double norm_ = 0;
     double norm_b_ = 0;
