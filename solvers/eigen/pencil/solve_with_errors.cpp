@@ -26,6 +26,8 @@ namespace {
 
 /// Rounding errors of an eigenvalue in units of eps ||A||.
 constexpr double units_of_rounding = 8;
+/// The largest bound, relative to its eigenvalue, of which terms of second order change little.
+constexpr double first_order = 1.0 / 16;
 
 /// Bounds of the errors of eigenvalues each of which is at most residuals[j] away from an exact
 /// one.
@@ -211,7 +213,10 @@ EigenvalueErrors eigenvalue_errors(Context& ctx, const EigenProblem<T>& problem,
                 const EigenvalueErrors in_units =
                     eigenvalue_errors(ctx, pencil.problem(), options, result);
                 for (std::size_t j = 0; j < errors.bounds.size(); ++j) {
-                    errors.bounds[j] = std::min(errors.bounds[j], in_units.bounds[j]);
+                    const double bound = in_units.bounds[j];
+                    // A larger one is no estimate to first order.
+                    const bool holds = bound <= first_order * std::abs(result.eigenvalues[j]);
+                    errors.bounds[j] = holds ? std::min(errors.bounds[j], bound) : errors.bounds[j];
                 }
             }
         }

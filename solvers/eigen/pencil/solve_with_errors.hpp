@@ -25,7 +25,8 @@ struct EigenvalueErrors {
 ///
 /// Without B: r = residuals[j]; or r^2 / (g - r) where a verified result shows that all other
 /// eigenvalues are farther than g > 2 r; plus 8 eps ||A|| for rounding. For shift_invert() and a
-/// stiff A (IdentityMass): the smaller of this bound and that of the pencil with B = I.
+/// stiff A (IdentityMass): the smaller of this bound and that of the pencil with B = I, if the
+/// latter is at most |lambda| / 16.
 ///
 /// With B: (r + 8 eps s) ||x||^2 for x^H B x = 1 and r = residuals[j], where s = ||A|| + |lambda|
 /// ||B|| for the largest |lambda|. To first order in r, this is the change of lambda by a change of
