@@ -518,8 +518,7 @@ TYPED_TEST(GradedPencilTest, StiffMatricesHaveTheirSmallEigenvalues) {
     }
 }
 
-/// Stiff springs that tie nodes of a grid: the rows stay singular to rounding in any units, and a
-/// search in balanced units takes thousands of factorisations.
+/// Stiff springs that tie nodes of a grid: the rows stay singular to rounding in any units.
 TEST(ShiftInvert, StiffTiesAreSolvedInTheUnitsOfTheProblem) {
     Context ctx = test::make_context();
     std::mt19937_64 random = test::make_generator();

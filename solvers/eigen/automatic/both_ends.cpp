@@ -35,12 +35,6 @@ constexpr double slack_of_ends = 4;
 constexpr double rounding_of_ends = 1024;
 constexpr double shared_part = 0.95;
 
-[[noreturn]] void refuse(const std::string& text) {
-    InputError error("eigensolver: " + text);
-    error.set_collective();  // the options are the same on all ranks
-    throw error;
-}
-
 /// The results at both ends, each ascending.
 template <class T>
 struct Ends {
@@ -244,8 +238,7 @@ class BothEnds {
     }
 
     /// Computes the residuals of the pairs again, because the vectors have changed or were found in
-    /// the complement of others. False if one of them is above
-    /// slack_of_ends times the tolerance.
+    /// the complement of others. False if one of them is above slack_of_ends times the tolerance.
     bool pairs_fit(EigenResult<T>& part) {
         const BlockVector<T> normals = constraint_normals(ctx_, part.method, problem_);
         part.residuals = scaled_residuals(
@@ -316,7 +309,10 @@ class BothEnds {
             return false;
         }
         const double value = coarse.eigenvalues.front();
-        const double error = 4 * coarse.tolerance * std::max(total.norm_estimate, least);
+        // With a B the tolerance times a norm bounds no eigenvalue.
+        const double bound = coarse.errors.empty() ? 0 : coarse.errors.front();
+        const double error =
+            std::max(4 * coarse.tolerance * std::max(total.norm_estimate, least), bound);
         return (first == Which::largest ? -value : value) + error < least;
     }
 
@@ -382,9 +378,9 @@ template <class T>
 EigenResult<T> solve_both_ends(Context& ctx, const EigenProblem<T>& problem,
                                const EigenOptions& options) {
     if (problem.checkpoint != nullptr) {
-        refuse(
-            "eigenvalues at both ends take two solves, and a checkpoint holds one: solve for "
-            "the smallest and for the largest separately");
+        throw_collective(ErrorKind::input,
+                         "eigensolver: eigenvalues at both ends take two solves, and a checkpoint "
+                         "holds one: solve for the smallest and for the largest separately");
     }
     EigenOptions one_end = options;
     one_end.which = Which::largest;
