@@ -70,7 +70,8 @@ std::vector<std::string> advice(const EigsReport& report) {
         return {"another target or --window, or a method that iterates, may help"};
     }
     std::vector<std::string> sentences;
-    if (report.matrix.rows <= most_ldlt_rows && !report.abft) {
+    const bool tried = report.message.find(to_string(Method::shift_invert)) != std::string::npos;
+    if (report.matrix.rows <= most_ldlt_rows && !report.abft && !tried) {
         sentences.emplace_back("--method shift-invert factorises the matrix and may find them");
     }
     if (report.preconditioner.starts_with("ldlt") && report.window == std::nullopt) {

@@ -11,7 +11,8 @@ from ._core import Error
 from ._core import version as __version__
 from ._cluster import KMeans, kmeans
 from ._dense import QR, BatchedLU, cholesky, gram, lu, qr, solve, spmm, tsmm, tsmm_gram, tsmttsm
-from ._eigen import EigenInfo, Iteration, NoConvergence, Unverified, UnverifiedWarning, eigsh
+from ._eigen import (AccuracyWarning, EigenInfo, Iteration, NoConvergence, Unverified,
+                     UnverifiedWarning, eigsh)
 from ._graph import SpectralEmbedding, nearest_neighbours, spectral_embedding
 from ._hamiltonian import ED, Density, ed
 from ._linear import LinearInfo, bicgstab, cg, gmres, minres
@@ -20,9 +21,9 @@ from ._operators import LinearOperator, SparseMatrix
 from ._svd import PCA, SVD, SVDSInfo, pca, svd, svds
 
 __all__ = [
-    "BatchedLU", "Density", "ED", "EigenInfo", "Error", "Iteration", "KMeans", "LinearInfo", "LinearOperator",
-    "Modes", "NoConvergence", "PCA", "QR", "SVD", "SVDSInfo", "SparseMatrix", "SpectralEmbedding", "Unverified",
-    "UnverifiedWarning", "__version__", "bicgstab", "cg", "cholesky", "ed", "eigsh", "gmres", "gram", "kmeans",
-    "lu", "minres", "modes", "nearest_neighbours", "pca", "qr", "solve", "spectral_embedding", "spmm", "svd",
-    "svds", "tsmm", "tsmm_gram", "tsmttsm",
+    "AccuracyWarning", "BatchedLU", "Density", "ED", "EigenInfo", "Error", "Iteration", "KMeans",
+    "LinearInfo", "LinearOperator", "Modes", "NoConvergence", "PCA", "QR", "SVD", "SVDSInfo", "SparseMatrix",
+    "SpectralEmbedding", "Unverified", "UnverifiedWarning", "__version__", "bicgstab", "cg", "cholesky", "ed",
+    "eigsh", "gmres", "gram", "kmeans", "lu", "minres", "modes", "nearest_neighbours", "pca", "qr", "solve",
+    "spectral_embedding", "spmm", "svd", "svds", "tsmm", "tsmm_gram", "tsmttsm",
 ]

@@ -105,6 +105,14 @@ class UnverifiedWarning(RuntimeWarning):
     """The warning for an unverified result with ``on_unverified='warn'``."""
 
 
+class AccuracyWarning(RuntimeWarning):
+    """At least half of the eigenvalues are smaller than the bounds of their errors.
+
+    No digit of them is certain, although their residuals are within the tolerance. Values that
+    may be 0, to rounding errors of ||A||, do not count.
+    """
+
+
 def _exception(kind: type, *args: Any) -> Exception:
     """An exception of class `kind`, which is also an ArpackNoConvergence if SciPy is in use."""
     scipy = sys.modules.get("scipy.sparse.linalg")
@@ -564,6 +572,20 @@ def _convert_bounds(sign: float, info: EigenInfo, u: Any, order: np.ndarray, str
             info.errors = info.errors[order] / (values * rest)
 
 
+def _warn_of_lost_digits(values: np.ndarray, info: EigenInfo, char: str) -> None:
+    """Warns if at least half of the eigenvalues have no certain digit."""
+    if len(info.errors) != len(values) or len(values) == 0:
+        return
+    size = np.abs(values)
+    rounding = 256 * float(np.finfo(real_scalar(char)).eps) * info.norm_estimate
+    count = int(np.count_nonzero((info.errors >= size) & (size > rounding)))
+    if 2 * count >= len(values):
+        warnings.warn(f"{count} of {len(values)} eigenvalues are smaller than the bounds of their "
+                      f"errors, up to {info.errors.max():.2g}, so that no digit of them is "
+                      "certain; a smaller tol or method='shift-invert' may give more",
+                      AccuracyWarning, stacklevel=4)
+
+
 def _deliver(problem: _Problem, outcome: Any, chosen: np.ndarray | None, shift: float,
              k: int | None, return_eigenvectors: bool, full_output: bool,
              on_unverified: str) -> Any:
@@ -612,6 +634,8 @@ def _deliver(problem: _Problem, outcome: Any, chosen: np.ndarray | None, shift: 
                              info)
         if on_unverified == "warn":
             warnings.warn(f"not verified: {message}", UnverifiedWarning, stacklevel=3)
+    else:
+        _warn_of_lost_digits(values, info, char)
     results = [w]
     if return_eigenvectors:
         results.append(vectors)

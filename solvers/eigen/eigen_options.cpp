@@ -127,6 +127,10 @@ void check_options(const EigenOptions& options, std::int64_t rows) {
         refuse("max_iterations must be at least 1, or 0 for no limit, but is " +
                std::to_string(options.max_iterations));
     }
+    if (options.max_in_window < 0) {
+        refuse("max_in_window must be at least 1, or 0 for no limit, but is " +
+               std::to_string(options.max_in_window));
+    }
     if (!(options.max_seconds >= 0 && std::isfinite(options.max_seconds))) {
         refuse("max_seconds must be a positive number, or 0 for no limit, but is " +
                number_text(options.max_seconds, 4));

@@ -105,6 +105,10 @@ struct EigenOptions {
     int max_basis = 0;
     /// If set, all eigenvalues in this interval are wanted; k, `which` and `target` are ignored.
     std::optional<Window> window = {};
+    /// shift_invert() with a window gives up if more than this many eigenvalues may lie in it,
+    /// those included that rounding errors of ||A|| may move there; 0: no limit. Other methods
+    /// ignore it.
+    std::int64_t max_in_window = 0;
     /// The algorithm that eigensolve() runs.
     Method method = Method::automatic;
     /// Used by jacobi_davidson() without EigenProblem::inverse; other methods ignore it.
@@ -126,9 +130,10 @@ std::int64_t least_basis(const EigenOptions& options, std::int64_t rows);
 /// The checks that all solvers share; `rows` is the dimension of the searched space. Throws
 /// InputError, identically on all ranks, for k < 1 or > rows or > max_pairs, block < 0 or > 64 or >
 /// rows, tol not between 0 and 1, max_basis below least_basis() or above max_pairs, max_iterations
-/// < 0, max_seconds < 0 or not finite, a target that is not finite, inner == cg with a target (the
-/// correction equations are indefinite), and a `which` other than smallest, largest and target. A
-/// window must be finite and in order; k, `which` and the target are then ignored.
+/// < 0, max_in_window < 0, max_seconds < 0 or not finite, a target that is not finite, inner == cg
+/// with a target (the correction equations are indefinite), and a `which` other than smallest,
+/// largest and target. A window must be finite and in order; k, `which` and the target are then
+/// ignored.
 void check_options(const EigenOptions& options, std::int64_t rows);
 
 /// max_seconds for a solve that follows after `spent` seconds of the same call, by the clock of the

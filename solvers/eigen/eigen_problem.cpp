@@ -54,6 +54,7 @@ void require_equal_options(const Comm& comm, const EigenProblem<T>& problem,
     all.add("window (whether it is given)", options.window.has_value());
     all.add("window.low", window.low);
     all.add("window.high", window.high);
+    all.add("max_in_window", options.max_in_window);
     all.add("keep_going (whether it is given)", static_cast<bool>(options.keep_going));
     all.add("b (whether it is given)", problem.b != nullptr);
     all.add("preconditioner (whether it is given)", problem.preconditioner != nullptr);

@@ -4,26 +4,23 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numbers>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "blockvec/error.hpp"
 #include "blockvec/number_text.hpp"
 #include "blockvec/scalar_list.hpp"
-#include "kernels/dense_operator.hpp"
 #include "kernels/sparse/sparse_matrix.hpp"
 #include "solvers/abft/guarded_solve.hpp"
 #include "solvers/eigen/automatic/both_ends.hpp"
 #include "solvers/eigen/automatic/direct_limits.hpp"
+#include "solvers/eigen/automatic/method_choice.hpp"
 #include "solvers/eigen/block_lanczos.hpp"
-#include "solvers/eigen/chebyshev/chebyshev_filter.hpp"
-#include "solvers/eigen/chebyshev/filter_step.hpp"
 #include "solvers/eigen/chebyshev_subspace.hpp"
 #include "solvers/eigen/dense_eigen.hpp"
 #include "solvers/eigen/jacobi_davidson.hpp"
-#include "solvers/eigen/lanczos/short_lanczos.hpp"
 #include "solvers/eigen/lobpcg.hpp"
 #include "solvers/eigen/pencil/identity_mass.hpp"
 #include "solvers/eigen/pencil/solve_with_errors.hpp"
@@ -35,14 +32,10 @@
 #include "solvers/eigen/shift_invert/factor_forecast.hpp"
 #include "solvers/eigen/window_filter.hpp"
 #include "solvers/orth/indefinite_error.hpp"
-#include "solvers/precond/sparse_ldlt.hpp"
 
 namespace quiver {
 
 namespace {
-
-/// Up to this many rows block Lanczos has a basis that may span the whole space.
-constexpr std::int64_t whole_space_rows = 512;
 
 /// Residuals are judged relative to the largest norm seen. An undetected fault that inflates this
 /// norm would let any vector pass, so the norm is checked against a bound from the matrix rows.
@@ -75,282 +68,6 @@ template <class T>
 bool guards_blocks(const EigenProblem<T>& problem, Method method) {
     return problem.protection != nullptr && problem.protection->options().updates &&
            method != Method::lanczos;
-}
-
-/// n^2 / 1000 steps of an iteration take about as long as a dense solve.
-constexpr std::int64_t rows_squared_per_step = 1000;
-/// An iteration is compared with a factorisation after this many steps, or this many for each of k
-/// pairs if that is more; a filter after this many sweeps.
-constexpr std::int64_t patient_steps = 500;
-constexpr std::int64_t patient_steps_per_pair = 3;
-constexpr std::int64_t patient_sweeps = 20;
-/// The same where cuDSS factorises more than most_ldlt_rows rows: its analysis on the host takes as
-/// long as thousands of steps on the GPU.
-constexpr std::int64_t patient_gpu_steps = 5000;
-constexpr std::int64_t patient_gpu_sweeps = 60;
-/// An iteration continues if a direct solve takes more than this many times the work that the
-/// iteration has done.
-constexpr double patient_work = 16;
-/// A solve with up to this many multiply-adds is cheap: some 5 s on one core.
-constexpr double cheap_products = 5e9;
-/// For an end of the spectrum of a matrix with up to crowded_rows rows, a Lanczos run of
-/// crowding_steps steps looks for crowded eigenvalues. If it finds them, a solve by factorisation
-/// comes first if it takes at most crowded_products multiply-adds, some 0.25 s. Its forecast takes
-/// some 20 ms.
-constexpr std::int64_t crowded_rows = 20000;
-constexpr int crowding_steps = 60;
-constexpr double crowded_products = 3e8;
-/// The same limits for an end of a pencil: 500 steps of lobpcg without a preconditioner took 9 s
-/// for 32,400 rows and 10 pairs, shift_invert() 1.4 s.
-constexpr std::int64_t pencil_rows = 100000;
-constexpr double pencil_products = 2.5e9;
-/// Such steps of lobpcg before it is compared with a factorisation.
-constexpr std::int64_t patient_pencil_steps = 150;
-/// shift_invert() hands over to a dense solve after least_patient_shifts factorisations or, if that
-/// is more, once they have taken patient_dense_solves times the work of the dense solve.
-constexpr double least_patient_shifts = 30;
-constexpr double patient_dense_solves = 2;
-/// With more rows than this the forecast of a factorisation itself takes seconds.
-constexpr std::int64_t most_forecast_rows = 200000;
-/// With more rows than this the forecast by cuDSS takes more than about a second.
-constexpr std::int64_t most_gpu_forecast_rows = 100000;
-/// Multiply-adds besides a product (orthogonalisation and other steps) per row of a column.
-constexpr double products_per_row = 12;
-/// Multiply-adds that an iteration makes in the time of one multiply-add of SparseLdlt: 0.14 to
-/// 0.21 ns were measured against 0.8 ns.
-constexpr double iteration_speed = 4;
-/// The same for an iteration on a GPU; used only where needs_cudss is true.
-constexpr double gpu_iteration_speed = 120;
-/// For a window without B, shift_invert() of any work is chosen if a filter would take at least
-/// this many times its work. The eigenvalues are counted first if the two factorisations for this
-/// take at most 2 / counting_share of the work of a filter for the fewest pairs.
-constexpr double surely_slower = 4;
-constexpr double counting_share = 20;
-/// The small dense problems of lobpcg for each product, some 0.16 ms, in multiply-adds of
-/// SparseLdlt.
-constexpr double lobpcg_overhead = 2e5;
-
-/// Lanczos steps that find the ends of the spectrum for the forecast of a filter.
-constexpr int forecast_steps = 24;
-/// The time of a product of a method that iterates, with one column, in multiply-adds of
-/// SparseLdlt.
-template <class T>
-double product_work(const EigenProblem<T>& problem, bool on_gpu) {
-    const auto rows = static_cast<double>(problem.a.row_map().global_rows());
-    return (stored_entries<T>(&problem.a) + stored_entries<T>(problem.b) +
-            products_per_row * rows) /
-           (on_gpu ? gpu_iteration_speed : iteration_speed);
-}
-
-/// The number of ranks that compute on a GPU. Collective.
-std::int64_t devices_of(Context& ctx) {
-    return ctx.comm().sum(std::int64_t{ctx.place() == Place::device ? 1 : 0});
-}
-
-/// The prediction of window_filter() for a problem without B.
-struct FilterForecast {
-    /// The width of the window in the angle of ChebyshevInterval; 0 if there is no prediction.
-    double angle = 0;
-    double tolerance = 0;
-    /// The work of a product, if all ranks and threads share it perfectly.
-    double product = 0;
-
-    double products(double inside) const {
-        return angle > 0 ? filter_products(tolerance, inside, angle) : 0;
-    }
-    /// In multiply-adds of SparseLdlt on one core.
-    double work(double inside) const { return product * products(inside); }
-};
-
-/// Collective. Cost: forecast_steps products with one column.
-template <class T>
-FilterForecast forecast_filter(Context& ctx, const EigenProblem<T>& problem,
-                               const EigenOptions& options) {
-    FilterForecast forecast;
-    if (!options.window || problem.b != nullptr) {
-        return forecast;
-    }
-    try {
-        const ShortLanczos run =
-            short_lanczos<T>(ctx, problem.a, problem.constraints, forecast_steps, options.seed);
-        if (run.complete && run.values.size() > 1) {
-            const ChebyshevInterval spectrum{run.values.front(), run.values.back(), 0};
-            forecast.angle =
-                spectrum.angle(options.window->low) - spectrum.angle(options.window->high);
-        }
-    } catch (const NumericalError&) {
-        return forecast;  // the method that is chosen finds the same fault, or scales the matrix
-    }
-    forecast.tolerance = attainable_tolerance<T>(options.tol);
-    const std::int64_t workers = ctx.comm().sum(std::int64_t{ctx.threads()});
-    forecast.product = product_work(problem, devices_of(ctx) > 0) / static_cast<double>(workers);
-    return forecast;
-}
-
-/// The number of wanted pairs; for a window `inside`, but at least `few`.
-double likely_pairs(const EigenOptions& options, double inside, double few = 20) {
-    return options.window ? std::max(inside, few) : options.k;
-}
-
-std::string few_rows(std::int64_t rows) {
-    return std::to_string(rows) + " rows are few enough for a dense solve";
-}
-
-/// Method::dense if the sizes alone decide for it, else Method::automatic.
-MethodChoice choose_dense(const DirectLimits& limits, const EigenOptions& options) {
-    const std::string rows = std::to_string(limits.rows) + " rows";
-    if (limits.rows <= limits.dense) {
-        return {Method::dense, limits.is_dense    ? rows + " of a dense matrix are few"
-                               : limits.is_stored ? rows + " are few"
-                                                  : rows + ", gathered by as many products"};
-    }
-    if (limits.rows <= limits.many && !options.window && large_part * options.k >= limits.rows) {
-        return {Method::dense, std::to_string(options.k) + " of " + std::to_string(limits.rows) +
-                                   " eigenpairs are a large part"};
-    }
-    return {Method::automatic, ""};
-}
-
-/// shift_invert() with the factorisations after which a dense solve follows where one is possible.
-MethodChoice with_patience(MethodChoice choice, const DirectLimits& limits,
-                           const FactorForecast& forecast) {
-    if (limits.rows <= limits.interior) {
-        const double dense = limits.dense_work(limits.interior);
-        const double steps = patient_dense_solves * dense / std::max(forecast.products, 1.0);
-        choice.hand_over_after =
-            static_cast<std::int64_t>(std::clamp(steps, least_patient_shifts, 1e9));
-    }
-    return choice;
-}
-
-/// The direct method for a window or a target; Method::automatic if an iteration costs less or the
-/// factors are too large (then with the reason).
-template <class T>
-MethodChoice choose_interior(Context& ctx, const EigenProblem<T>& problem,
-                             const EigenOptions& options, const DirectLimits& limits) {
-    const std::string what = options.window ? "a window" : "eigenvalues nearest a target";
-    const std::string rows = " of a matrix with " + std::to_string(limits.rows) + " rows";
-    const double dense = limits.dense_work(limits.interior);
-    std::string why_not;
-    if (limits.can_factorise) {
-        const FilterForecast filter = forecast_filter(ctx, problem, options);
-        const FactorForecast forecast = forecast_factorisation(
-            ctx, problem, options,
-            std::max(cheap_products, filter.work(likely_pairs(options, 0))) / counting_share);
-        if (limits.rows <= limits.many && large_part * forecast.inside >= limits.rows) {
-            return {Method::dense, "the window has " + std::to_string(forecast.inside) + " of " +
-                                       std::to_string(limits.rows) + " eigenvalues"};
-        }
-        const double pairs = forecast.inside < 0
-                                 ? likely_pairs(options, 0)
-                                 : likely_pairs(options, static_cast<double>(forecast.inside), 5);
-        const double work = forecast.solve_products(pairs, true);
-        // Of the methods that iterate, only the filter takes a window with a B, and not every B.
-        const bool must = options.window && problem.b != nullptr;
-        if (forecast.fits(pairs) && work < dense && (must || work <= cheap_products)) {
-            return with_patience({Method::shift_invert, what + rows + ", " + forecast.words()},
-                                 limits, forecast);
-        }
-        const auto inside = static_cast<double>(forecast.inside);
-        if (forecast.fits(pairs) && work < dense && inside > 0 &&
-            surely_slower * work <= filter.work(inside)) {
-            return with_patience(
-                {Method::shift_invert, what + rows + " with " + std::to_string(forecast.inside) +
-                                           " eigenvalues, " + forecast.words() +
-                                           "; a filter would take " +
-                                           number_text(filter.products(inside), 2) + " products"},
-                limits, forecast);
-        }
-        if (!forecast.fits(pairs)) {
-            why_not = forecast.words_of_too_much();
-        }
-    }
-    return std::isfinite(dense) ? MethodChoice{Method::dense, what + rows}
-                                : MethodChoice{Method::automatic, why_not};
-}
-
-/// True if the first eigenvalues at this end are so crowded that an iteration will need many steps:
-/// one of the first two Ritz values of a short Lanczos run has a residual above their distance, and
-/// they are not much farther apart than the first two zeros of a Chebyshev polynomial, which are
-/// the Ritz values of a spectrum without gaps. Always true with a B, because the run would need
-/// B^-1.
-template <class T>
-bool is_hard_end(Context& ctx, const EigenProblem<T>& problem, const EigenOptions& options) {
-    if (problem.b != nullptr) {
-        return true;
-    }
-    try {
-        const ShortLanczos run =
-            short_lanczos<T>(ctx, problem.a, problem.constraints, crowding_steps, options.seed);
-        const std::size_t count = run.values.size();
-        if (!run.complete || count < 2) {
-            return false;
-        }
-        const std::size_t first = options.which == Which::smallest ? 0 : count - 1;
-        const std::size_t second = options.which == Which::smallest ? 1 : count - 2;
-        const double distance = std::abs(run.values[first] - run.values[second]);
-        // The Ritz values of one spectrum without gaps vary by some percent with the start vector.
-        constexpr double margin = 1.25;
-        const double angle = std::numbers::pi / (2 * crowding_steps);
-        const double uniform =
-            (std::cos(angle) - std::cos(3 * angle)) / 2 * (run.values.back() - run.values.front());
-        return distance < margin * uniform &&
-               distance < std::max(run.residuals[first], run.residuals[second]);
-    } catch (const NumericalError&) {
-        return false;  // the iteration finds the same fault, or scales the matrix
-    }
-}
-
-/// Method::shift_invert for an end of the spectrum where it is likely to be faster than an
-/// iteration; else, with a B, Method::dense if that takes some 5 s at most; else, and always on a
-/// GPU, where iterations are fast, Method::automatic.
-template <class T>
-MethodChoice choose_end(Context& ctx, const EigenProblem<T>& problem, const EigenOptions& options,
-                        const DirectLimits& limits) {
-    const bool is_pencil = problem.b != nullptr;
-    if (!limits.can_factorise || limits.rows > (is_pencil ? pencil_rows : crowded_rows) ||
-        is_interior(options) || problem.preconditioner != nullptr || problem.inverse != nullptr) {
-        return {Method::automatic, ""};
-    }
-    if (devices_of(ctx) > 0 || !is_hard_end(ctx, problem, options)) {
-        return {Method::automatic, ""};
-    }
-    const FactorForecast forecast = forecast_factorisation(ctx, problem, options);
-    const double dense = limits.dense_work(is_pencil ? limits.interior : limits.dense);
-    const double most = is_pencil ? pencil_products : crowded_products;
-    // With a graded B an end may take as many shifts as an interior problem.
-    if (!forecast.fits(options.k) || forecast.solve_products(options.k, false) > most ||
-        forecast.solve_products(options.k, is_pencil) > dense) {
-        return is_pencil && dense <= cheap_products
-                   ? MethodChoice{Method::dense, "B is given; " + few_rows(limits.rows)}
-                   : MethodChoice{Method::automatic, ""};
-    }
-    return with_patience(
-        {Method::shift_invert,
-         (is_pencil ? "B is given; " : "the eigenvalues are crowded at this end; ") +
-             forecast.words() + ", are cheap"},
-        limits, forecast);
-}
-
-/// The method that iterates, by the kind of problem alone.
-template <class T>
-MethodChoice choose_iteration(const EigenProblem<T>& problem, const EigenOptions& options) {
-    if (options.window) {
-        return {Method::filter, "a window is given"};
-    }
-    if (options.which == Which::target || options.which == Which::smallest_magnitude) {
-        return {Method::jacobi_davidson, "eigenvalues nearest a target"};
-    }
-    if (problem.b != nullptr) {
-        return {Method::lobpcg, "B is given"};
-    }
-    if (problem.preconditioner != nullptr) {
-        return {Method::lobpcg, "a preconditioner is given"};
-    }
-    if (dimensions(problem) <= whole_space_rows) {
-        return {Method::lanczos, "the space is so small that the basis may span it"};
-    }
-    return {Method::chebyshev, "an end of the spectrum, without B or a preconditioner"};
 }
 
 /// Throws InputError on all ranks if the method cannot find the wanted eigenvalues.
@@ -487,6 +204,23 @@ EigenResult<T> accurate_solve(Context& ctx, const EigenProblem<T>& problem,
     });
 }
 
+/// The end of the message of a solve by lobpcg() that has not converged: what would help. Empty
+/// after other solves. Collective.
+template <class T>
+std::string help_for_lobpcg(Context& ctx, const EigenProblem<T>& problem,
+                            const EigenResult<T>& result) {
+    const std::string direct = to_string(Method::shift_invert);
+    if (result.method != Method::lobpcg || result.converged || result.interrupted ||
+        result.message.find(direct) != std::string::npos) {
+        return "";
+    }
+    if (can_factorise(ctx, problem)) {
+        return "; " + direct +
+               ", which factorises the stored entries, takes a few shifts where lobpcg is slow";
+    }
+    return problem.preconditioner == nullptr ? "; a preconditioner would reduce the steps" : "";
+}
+
 /// A solve by Method::automatic: a method that has not converged hands over to another method.
 template <class T>
 class AutomaticSolve {
@@ -517,11 +251,28 @@ class AutomaticSolve {
             replace_iteration(!is_done() && result_.iterations >= first.hand_over_after);
         }
         result_.method_reason = std::move(reason_);
+        tell_of_failures();
         return std::move(result_);
     }
 
   private:
     bool is_done() const { return result_.converged || result_.interrupted; }
+
+    /// If no attempt has converged, the message tells of all of them.
+    void tell_of_failures() {
+        if (is_done()) {
+            return;
+        }
+        std::string message;
+        for (const auto& [method, why] : failures_) {
+            message += (message.empty() ? "" : "; ") +
+                       (failures_.size() > 1 ? to_string(method) + (": " + why) : why);
+        }
+        result_.message = std::move(message);
+        if (!can_factorise(ctx_, problem_)) {
+            result_.message += help_for_lobpcg(ctx_, problem_, result_);
+        }
+    }
 
     /// True if a dense solve leaves the small eigenvalues of a stiff A few digits: in the units of
     /// the problem, which it takes if the rows of B are alike.
@@ -570,6 +321,13 @@ class AutomaticSolve {
         EigenOptions options = options_;
         options.max_iterations = most;
         options.max_seconds = remaining_seconds(ctx_.comm(), options_, result_.seconds);
+        if (method == Method::shift_invert && options.window && options.max_in_window == 0) {
+            // Where a dense solve is possible, it is faster for a large part of the pairs.
+            const DirectLimits limits = direct_limits(ctx_, problem_, options_);
+            options.max_in_window = limits.rows <= limits.interior
+                                        ? std::max(limits.rows / large_part, std::int64_t{1})
+                                        : 0;
+        }
         EigenProblem<T> problem = problem_;
         if (result_.vectors.width() > 0) {
             problem.start = std::as_const(result_).vectors.view();
@@ -584,8 +342,11 @@ class AutomaticSolve {
                 throw;
             }
             refusal_ = error.what();
-            result_.message += (result_.message.empty() ? "" : "; ") + refusal_;
+            failures_.emplace_back(method, refusal_);
             return;
+        }
+        if (!now.converged) {
+            failures_.emplace_back(method, now.message);
         }
         EigenResult<T> before = std::exchange(result_, std::move(now));
         const bool is_worse =
@@ -595,11 +356,9 @@ class AutomaticSolve {
         result_.operator_applications += before.operator_applications;
         result_.seconds += before.seconds;
         if (is_worse) {
-            const std::string why = std::string(to_string(method)) + ": " + result_.message;
             if (before.converged) {
-                ctx_.emit(FallbackEvent{"auto: the previous pairs remain; " + why});
-            } else {
-                before.message += (before.message.empty() ? "" : "; ") + why;
+                ctx_.emit(FallbackEvent{std::string("auto: the previous pairs remain; ") +
+                                        to_string(method) + ": " + result_.message});
             }
             before.interrupted = result_.interrupted;
             before.iterations = result_.iterations;
@@ -683,7 +442,7 @@ class AutomaticSolve {
         // Small eigenvalues of shift_invert() may have more correct digits than their bounds say.
         const bool may_have_digits = is_done() && result_.method == Method::shift_invert;
         if (std::isfinite(dense) && !is_useful() && !may_have_digits) {
-            hand_over(Method::dense, options_.max_iterations, few_rows(limits.rows));
+            hand_over(Method::dense, options_.max_iterations, words_of_few_rows(limits.rows));
         }
     }
 
@@ -708,7 +467,7 @@ class AutomaticSolve {
     void replace_factorisation() {
         const DirectLimits limits = direct_limits(ctx_, problem_, options_);
         if (limits.rows <= limits.interior) {
-            hand_over(Method::dense, options_.max_iterations, few_rows(limits.rows));
+            hand_over(Method::dense, options_.max_iterations, words_of_few_rows(limits.rows));
         } else if (!options_.window || problem_.b == nullptr) {
             const MethodChoice next = choose_iteration(problem_, options_);
             hand_over(next.method, options_.max_iterations, next.reason);
@@ -724,54 +483,11 @@ class AutomaticSolve {
     std::optional<bool> stiff_;
     /// The message of a method that has refused B; empty if none has.
     std::string refusal_;
+    /// The attempts that have not converged, with their messages.
+    std::vector<std::pair<Method, std::string>> failures_;
 };
 
 }  // namespace
-
-template <class T>
-MethodChoice choose_method(Context& ctx, const EigenProblem<T>& problem,
-                           const EigenOptions& options) {
-    if (options.method != Method::automatic) {
-        return {options.method, ""};
-    }
-    if (options.window) {
-        check_options(options, dimensions(problem));
-    }
-    const DirectLimits limits = direct_limits(ctx, problem, options);
-    MethodChoice direct = choose_dense(limits, options);
-    const bool interior = is_interior(options) && problem.inverse == nullptr;
-    if (direct.method == Method::automatic && interior &&
-        ((limits.can_factorise &&
-          limits.rows <= (limits.needs_cudss ? most_gpu_forecast_rows : most_forecast_rows)) ||
-         limits.rows <= limits.interior)) {
-        direct = choose_interior(ctx, problem, options, limits);
-    } else if (direct.method == Method::automatic) {
-        direct = choose_end(ctx, problem, options, limits);
-    }
-    if (direct.method != Method::automatic) {
-        return direct;
-    }
-    MethodChoice iteration = choose_iteration(problem, options);
-    if (!direct.reason.empty()) {
-        iteration.reason += "; " + direct.reason;
-    }
-    if (limits.can_factorise) {
-        const bool on_gpu = limits.needs_cudss;
-        std::int64_t steps = on_gpu ? patient_gpu_steps : patient_steps;
-        if (!on_gpu && iteration.method == Method::lobpcg) {
-            const double cheap = cheap_products / 2 / (lobpcg_overhead * options.k);
-            steps = problem.preconditioner == nullptr
-                        ? patient_pencil_steps
-                        : std::clamp(static_cast<std::int64_t>(cheap), patient_pencil_steps, steps);
-        }
-        iteration.hand_over_after = iteration.method == Method::filter
-                                        ? (on_gpu ? patient_gpu_sweeps : patient_sweeps)
-                                        : std::max(steps, patient_steps_per_pair * options.k);
-    } else if (limits.rows <= limits.interior) {
-        iteration.hand_over_after = limits.rows * limits.rows / rows_squared_per_step;
-    }
-    return iteration;
-}
 
 template <class T>
 EigenResult<T> eigensolve(Context& ctx, const EigenProblem<T>& problem,
@@ -783,13 +499,15 @@ EigenResult<T> eigensolve(Context& ctx, const EigenProblem<T>& problem,
     if (options.method == Method::automatic) {
         return AutomaticSolve<T>(ctx, problem, options).run();
     }
-    return asks_for_both_ends(options) && !is_direct(options.method)
-               ? solve_both_ends(ctx, problem, options)
-               : accurate_solve(ctx, problem, options, options.method);
+    if (asks_for_both_ends(options) && !is_direct(options.method)) {
+        return solve_both_ends(ctx, problem, options);
+    }
+    EigenResult<T> result = accurate_solve(ctx, problem, options, options.method);
+    result.message += help_for_lobpcg(ctx, problem, result);
+    return result;
 }
 
-#define QUIVER_INSTANTIATE(T)                                                                   \
-    template MethodChoice choose_method(Context&, const EigenProblem<T>&, const EigenOptions&); \
+#define QUIVER_INSTANTIATE(T) \
     template EigenResult<T> eigensolve(Context&, const EigenProblem<T>&, const EigenOptions&);
 QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
 #undef QUIVER_INSTANTIATE

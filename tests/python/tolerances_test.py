@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tolerances and times are finite numbers from 0 on, in every function."""
+"""Tolerances and times are finite numbers from 0 on, in every function; lost digits are told."""
+
+import warnings
 
 import numpy as np
 import pytest
 import quiver
 import scipy.sparse as sp
+import scipy.sparse.csgraph  # noqa: F401
 
 MATRIX = sp.diags_array(np.arange(1.0, 31), format="csr")
 RING = sp.csr_array(np.roll(np.eye(30), 1, axis=1) + np.roll(np.eye(30), -1, axis=1))
@@ -39,3 +42,15 @@ def test_tolerances_of_linear_solvers(option):
     for value, text in ((-1.0, "-1.0"), (float("nan"), "nan")):
         with pytest.raises(ValueError, match=f"{option}={text}: a finite number"):
             quiver.cg(MATRIX, np.ones(30), **{option: value})
+
+
+def test_a_result_without_a_certain_digit_warns():
+    """Eigenvalues 1 to 40 beside a norm of 10^8: a tolerance of 10^-4 does not tell them apart."""
+    graded = sp.diags_array(np.append(np.arange(1.0, 41), np.linspace(1e3, 1e8, 1500)), format="csr")
+    with pytest.warns(quiver.AccuracyWarning, match="3 of 3 eigenvalues are smaller than the bounds"):
+        quiver.eigsh(graded, 3, which="SA", tol=1e-4, method="chebyshev")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        values, _ = quiver.eigsh(graded, 3, which="SA")
+        quiver.eigsh(sp.csgraph.laplacian(RING), 1, which="SA")  # 0 to rounding
+    np.testing.assert_allclose(values, [1, 2, 3], rtol=1e-6)

@@ -720,6 +720,17 @@ TYPED_TEST(ShiftInvertTest, ACallbackOrALimitEndsTheSolve) {
     EXPECT_FALSE(one.converged);
     EXPECT_EQ(one.iterations, 1);
     EXPECT_NE(one.message.find("stopped after 1 factorisation"), std::string::npos) << one.message;
+    options = window_of(0, 9);
+    options.method = Method::shift_invert;
+    const std::size_t inside = 196;
+    EXPECT_EQ(eigensolve(this->ctx, EigenProblem<T>{a}, options).eigenvalues.size(), inside);
+    options.max_in_window = inside - 1;
+    const auto many = eigensolve(this->ctx, EigenProblem<T>{a}, options);
+    EXPECT_FALSE(many.converged);
+    EXPECT_EQ(many.message.find("196 eigenvalues lie in the window or "), 0U) << many.message;
+    EXPECT_LE(many.iterations, 4);
+    options.max_in_window = inside;
+    EXPECT_TRUE(eigensolve(this->ctx, EigenProblem<T>{a}, options).converged);
 }
 
 /// In the units of the pencil, rounding errors of A exceed the entries of B.

@@ -14,7 +14,6 @@
 #include "solvers/eigen/lobpcg/lobpcg_solver.hpp"
 #include "solvers/eigen/pencil/balanced_pencil.hpp"
 #include "solvers/eigen/search/annotated_checkpoint.hpp"
-#include "solvers/eigen/shift_invert/factor_forecast.hpp"
 #include "solvers/orth/indefinite_error.hpp"
 
 namespace quiver {
@@ -376,30 +375,13 @@ std::string Lobpcg<T>::doubt() const {
                                     "errors are large; shift-invert takes a nearly singular B";
 }
 
-/// The end of the message of a solve that has not converged: what would help. Collective.
-template <class T>
-std::string help_for_slow_solve(Context& ctx, const EigenProblem<T>& problem) {
-    if (can_factorise(ctx, problem)) {
-        return "; shift-invert, which factorises the stored entries, takes a few shifts where "
-               "lobpcg "
-               "is slow";
-    }
-    return problem.preconditioner == nullptr ? "; a preconditioner would reduce the steps" : "";
-}
-
 template <class T>
 EigenResult<T> lobpcg(Context& ctx, const EigenProblem<T>& problem, const EigenOptions& options) {
     const auto solve = [](Context& on, const EigenProblem<T>& given, const EigenOptions& chosen) {
         return verified_search<Lobpcg>(on, given, chosen);
     };
-    EigenResult<T> result = problem.b == nullptr
-                                ? solve(ctx, problem, options)
+    return problem.b == nullptr ? solve(ctx, problem, options)
                                 : solve_balanced<T>(ctx, problem, options, Method::lobpcg, solve);
-    if (!result.converged && !result.interrupted &&
-        result.message.find(to_string(Method::shift_invert)) == std::string::npos) {
-        result.message += help_for_slow_solve(ctx, problem);
-    }
-    return result;
 }
 
 #define QUIVER_INSTANTIATE(T) \

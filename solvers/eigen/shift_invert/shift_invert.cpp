@@ -415,6 +415,7 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
             options.resolution = rounding() * pencil_->norm() / pencil_->norm_b();
         }
         options.seed = this->options().seed;
+        options.most_between = this->options().max_in_window;
         if (this->options().max_iterations > 0) {
             options.most_factorisations = this->options().max_iterations - facts_.factorisations;
         }

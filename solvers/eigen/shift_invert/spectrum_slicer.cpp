@@ -695,36 +695,48 @@ bool SpectrumSlicer<W>::find_nearest(double target, int k) {
     return fail("no radius around the target has the wanted number of eigenvalues");
 }
 
+/// Factorises at two shifts that cover `wanted`, on or beyond its ends: farther out in each
+/// attempt, because an eigenvalue at an end moves a shift.
 template <class W>
-bool SpectrumSlicer<W>::find_between(double low, double high) {
-    double from = low;
-    double to = high;
+bool SpectrumSlicer<W>::cover(const Window& wanted, int& attempt, Window& covered) {
     constexpr int most_attempts = 12;
-    for (int attempt = 0; attempt < most_attempts; ++attempt) {
-        if (std::isfinite(from)) {
-            if (!factor_at(from)) {
-                return false;
-            }
-            from = factor_.sigma;
-        }
-        if (std::isfinite(to)) {
-            if (!factor_at(to)) {
-                return false;
-            }
-            to = factor_.sigma;
-        }
-        const bool covers = from <= low && to >= high;
-        if (covers && complete(from, to)) {
-            return true;
-        }
-        if (stopped_) {
+    for (; attempt < most_attempts && !stopped_; ++attempt) {
+        const double near = std::isfinite(wanted.low)    ? std::abs(wanted.low)
+                            : std::isfinite(wanted.high) ? std::abs(wanted.high)
+                                                         : 0;
+        const double step =
+            attempt == 0 ? 0 : std::ldexp(std::max(resolution_, slicing_unit * near), 2 * attempt);
+        const auto shift = [&](double end) {
+            return !std::isfinite(end) ? end
+                   : factor_at(end)    ? factor_.sigma
+                                       : std::numeric_limits<double>::quiet_NaN();
+        };
+        covered.low = shift(wanted.low - step);
+        covered.high = std::isnan(covered.low) ? covered.low : shift(wanted.high + step);
+        if (std::isnan(covered.high)) {
             return false;
         }
-        // An eigenvalue lies at an end: count with shifts farther out.
-        const double step =
-            std::ldexp(std::max(resolution_, slicing_unit * std::abs(low)), 2 * attempt + 2);
-        from = low - step;
-        to = high + step;
+        if (covered.low <= wanted.low && covered.high >= wanted.high) {
+            return true;
+        }
+    }
+    return false;
+}
+
+template <class W>
+bool SpectrumSlicer<W>::find_between(double low, double high) {
+    Window covered;
+    for (int attempt = 0; cover({low, high}, attempt, covered); ++attempt) {
+        const std::int64_t inside = count(covered.low, covered.high);
+        if (options_.most_between > 0 && inside > options_.most_between) {
+            return fail(std::to_string(inside) +
+                        " eigenvalues lie in the window or may be moved into it by rounding "
+                        "errors, more than the limit " +
+                        std::to_string(options_.most_between));
+        }
+        if (complete(covered.low, covered.high)) {
+            return true;
+        }
     }
     return false;
 }

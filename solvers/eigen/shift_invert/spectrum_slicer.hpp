@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "blockvec/block_vector.hpp"
+#include "solvers/eigen/eigen_options.hpp"
 #include "solvers/eigen/shift_invert/inverse_lanczos.hpp"
 #include "solvers/eigen/shift_invert/shifted_pencil.hpp"
 
@@ -42,6 +43,8 @@ struct SlicerOptions {
     std::uint64_t seed = 1;
     /// After this many factorisations the search ends without a result.
     std::int64_t most_factorisations = 10000;
+    /// find_between() ends without a result if it would have to find more eigenvalues; 0: no limit.
+    std::int64_t most_between = 0;
     /// Called after each factorisation and each filled basis; false ends the search.
     std::function<bool(const SlicerProgress&)> keep_going;
 };
@@ -128,6 +131,7 @@ class SpectrumSlicer {
     /// the next key.
     double cut_behind(const std::vector<double>& keys, int k) const;
     std::vector<double> all_estimates() const;
+    bool cover(const Window& wanted, int& attempt, Window& covered);
     std::int64_t count(double low, double high) const;
     std::int64_t found_between(double low, double high) const;
     double narrow(double sigma) const;

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The costs by which eigensolve() chooses a method, and the choices that depend on the kind of
+// problem alone. Private to solvers/eigen. choose_method() is in eigensolver.hpp.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "solvers/eigen/eigen_options.hpp"
+#include "solvers/eigen/eigen_problem.hpp"
+#include "solvers/eigen/eigensolver.hpp"
+
+namespace quiver {
+
+/// A solve with up to this many multiply-adds is cheap: some 5 s on one core.
+constexpr double cheap_products = 5e9;
+/// An iteration continues if a direct solve takes more than this many times the work that the
+/// iteration has done.
+constexpr double patient_work = 16;
+/// The small dense problems of lobpcg for each product, some 0.16 ms, in multiply-adds of
+/// SparseLdlt.
+constexpr double lobpcg_overhead = 2e5;
+
+/// The time of a product of a method that iterates, with one column, in multiply-adds of
+/// SparseLdlt.
+template <class T>
+double product_work(const EigenProblem<T>& problem, bool on_gpu);
+
+/// The number of wanted pairs; for a window `inside`, but at least `few`.
+double likely_pairs(const EigenOptions& options, double inside, double few = 20);
+
+/// "1000 rows are few enough for a dense solve"
+std::string words_of_few_rows(std::int64_t rows);
+
+/// The method that iterates, by the kind of problem alone.
+template <class T>
+MethodChoice choose_iteration(const EigenProblem<T>& problem, const EigenOptions& options);
+
+}  // namespace quiver
