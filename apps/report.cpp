@@ -152,8 +152,7 @@ std::string task_lines(const EigsReport& report, const char* scale) {
 
 /// A row for each eigenvalue, with its residual and, if these are known, its digits and its error.
 std::string eigenvalue_rows(const EigsReport& report) {
-    const bool single = report.matrix.scalar == Dtype::s || report.matrix.scalar == Dtype::c;
-    const int shown = single ? 8 : 15;
+    const int shown = is_single(report.matrix.scalar) ? 8 : 15;
     const std::vector<int> digits = correct_digits(report);
     std::string text = fmt::format("{:>4}  {:>23}  {:>9}", "", "eigenvalue", "residual");
     text += digits.empty() ? "" : "  digits";

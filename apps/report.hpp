@@ -26,6 +26,11 @@ namespace quiver::apps {
 /// "single", "double", "single complex", "double complex".
 const char* name_of(Dtype dtype);
 
+/// True for s and c.
+constexpr bool is_single(Dtype dtype) {
+    return dtype == Dtype::s || dtype == Dtype::c;
+}
+
 /// "1 rank", "2 ranks".
 std::string plural(std::int64_t count, const char* noun);
 

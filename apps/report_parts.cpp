@@ -18,10 +18,6 @@ constexpr std::size_t most_kernels_shown = 12;
 
 using nlohmann::ordered_json;
 
-bool is_single(Dtype scalar) {
-    return scalar == Dtype::s || scalar == Dtype::c;
-}
-
 double rate(double amount, double seconds) {
     return amount / seconds * 1e-9;  // not finite if kernels were not timed
 }

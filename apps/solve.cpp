@@ -106,7 +106,7 @@ bool run_solve(const Comm& comm, SolveOptions options) {
         }
     });
     const Execution execution = choose_execution(comm, options.device);
-    if (!options.tol_given && (dtype == Dtype::s || dtype == Dtype::c)) {
+    if (!options.tol_given && is_single(dtype)) {
         options.solver.tol = single_tolerance;
     }
     return visit_dtype(

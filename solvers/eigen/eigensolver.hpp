@@ -45,7 +45,7 @@ struct MethodChoice {
 /// with a B, gets shift_invert() if its predicted work is small: up to 20,000 rows, with a B
 /// 100,000. With a B it otherwise gets a dense solve if that takes some 5 s at most. Up to 3,000
 /// rows, shift_invert() hands over to a dense solve after 30 factorisations or, if that is more,
-/// after twice the work of that solve.
+/// once they have taken as long as that solve.
 ///
 /// Other problems begin with the method that is fastest for easy problems. With stored entries and
 /// at most 50,000 rows (on the host with MUMPS, on a GPU with cuDSS: as many as rank 0 can gather)

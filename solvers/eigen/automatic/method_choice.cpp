@@ -47,9 +47,10 @@ constexpr double pencil_products = 2.5e9;
 /// Such steps of lobpcg before it is compared with a factorisation.
 constexpr std::int64_t patient_pencil_steps = 150;
 /// shift_invert() hands over to a dense solve after least_patient_shifts factorisations or, if that
-/// is more, once they have taken patient_dense_solves times the work of the dense solve.
+/// is more, once they have taken as long as the dense solve. A shift takes at least shift_row
+/// multiply-adds per row, some 1 us.
 constexpr double least_patient_shifts = 30;
-constexpr double patient_dense_solves = 2;
+constexpr double shift_row = 1300;
 /// With more rows than this the forecast of a factorisation itself takes seconds.
 constexpr std::int64_t most_forecast_rows = 200000;
 /// With more rows than this the forecast by cuDSS takes more than about a second.
@@ -134,8 +135,9 @@ MethodChoice choose_dense(const DirectLimits& limits, const EigenOptions& option
 MethodChoice with_patience(MethodChoice choice, const DirectLimits& limits,
                            const FactorForecast& forecast) {
     if (limits.rows <= limits.interior) {
-        const double dense = limits.dense_work(limits.interior);
-        const double steps = patient_dense_solves * dense / std::max(forecast.products, 1.0);
+        const double shift = std::max(forecast.products + forecast.overhead_products,
+                                      shift_row * static_cast<double>(limits.rows));
+        const double steps = limits.dense_work(limits.interior) / shift;
         choice.hand_over_after =
             static_cast<std::int64_t>(std::clamp(steps, least_patient_shifts, 1e9));
     }

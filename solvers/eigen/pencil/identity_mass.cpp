@@ -30,6 +30,16 @@ CsrRows<T> identity_rows(const RowMap& map) {
 
 }  // namespace
 
+SizeRange size_range(const Comm& comm, const std::vector<double>& sizes) {
+    double least = std::numeric_limits<double>::infinity();
+    double largest = 0;
+    for (const double size : sizes) {
+        largest = std::max(largest, size);
+        least = size > 0 ? std::min(least, size) : least;
+    }
+    return {-comm.max(-least), comm.max(largest)};
+}
+
 template <class T>
 double stiff_row_ratio() {
     return 1 / std::sqrt(static_cast<double>(epsilon_v<T>));
@@ -41,19 +51,15 @@ bool is_stiff(Context& ctx, const Operator<T>& a) {
     if (stored == nullptr) {
         return false;
     }
-    double least = std::numeric_limits<double>::infinity();
-    double largest = 0;
+    std::vector<double> sizes;
     ctx.comm().agree([&] {
-        std::vector<double> sizes(static_cast<std::size_t>(a.row_map().local_rows()), 0.0);
+        sizes.resize(static_cast<std::size_t>(a.row_map().local_rows()), 0.0);
         stored->for_each_entry(ctx, [&](std::size_t row, std::int64_t, T value) {
             sizes[row] = std::max(sizes[row], static_cast<double>(std::abs(value)));
         });
-        for (const double size : sizes) {
-            largest = std::max(largest, size);
-            least = size > 0 ? std::min(least, size) : least;
-        }
     });
-    return ctx.comm().max(largest) > -ctx.comm().max(-least) * stiff_row_ratio<T>();
+    const SizeRange range = size_range(ctx.comm(), sizes);
+    return range.largest > range.least * stiff_row_ratio<T>();
 }
 
 template <class T>

@@ -3,12 +3,22 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "blockvec/context.hpp"
 #include "kernels/sparse/sparse_matrix.hpp"
 #include "solvers/eigen/eigen_problem.hpp"
 
 namespace quiver {
+
+/// `least` is infinite if no size is positive.
+struct SizeRange {
+    double least = 0;
+    double largest = 0;
+};
+
+/// The least positive and the largest of the sizes of all ranks. Collective.
+SizeRange size_range(const Comm& comm, const std::vector<double>& sizes);
 
 /// 1 / sqrt(eps). If the largest entries of two rows differ by more than this factor, rounding
 /// errors of ||A|| leave eigenvalues of the size of the smaller row less than half of the digits of

@@ -48,7 +48,7 @@ UnitBalance<T>::UnitBalance(Context& ctx, const EigenProblem<T>& problem, Method
     zero_rows_ = std::count(first_zero, sizes.end(), 0.0);
     first_zero_row_ =
         zero_rows_ == 0 ? map.global_rows() : map.first_row() + (first_zero - sizes.begin());
-    const Range range = range_of(sizes);
+    const SizeRange range = size_range(ctx_.comm(), sizes);
     is_needed_for_b_ = range.largest > std::ldexp(range.least, bits_needed);
     is_needed_ = is_needed_for_b_;
     if (is_needed_) {
@@ -57,7 +57,7 @@ UnitBalance<T>::UnitBalance(Context& ctx, const EigenProblem<T>& problem, Method
     }
     of_b_ = exponents_;
     if (!is_needed_ && std::isfinite(ratio)) {
-        const Range of_a = range_of(row_sizes(problem.a, nullptr));
+        const SizeRange of_a = size_range(ctx_.comm(), row_sizes(problem.a, nullptr));
         is_needed_ = of_a.largest > ratio * of_a.least;
         if (is_needed_) {
             normalise();
@@ -122,23 +122,12 @@ std::vector<double> UnitBalance<T>::row_sizes(Operator<T>& m, std::vector<double
 }
 
 template <class T>
-typename UnitBalance<T>::Range UnitBalance<T>::range_of(const std::vector<double>& sizes) const {
-    double least = std::numeric_limits<double>::infinity();
-    double largest = 0;
-    for (const double size : sizes) {
-        largest = std::max(largest, size);
-        least = size > 0 ? std::min(least, size) : least;
-    }
-    return {-ctx_.comm().max(-least), ctx_.comm().max(largest)};
-}
-
-template <class T>
 void UnitBalance<T>::equilibrate(const std::function<std::vector<double>()>& sizes) {
     // The squares of units, times entries of A and B, must not overflow.
     constexpr int most = std::numeric_limits<real_t<T>>::max_exponent / 4;
     for (int pass = 0; pass < most_passes; ++pass) {
         const std::vector<double> size = sizes();
-        const Range range = range_of(size);
+        const SizeRange range = size_range(ctx_.comm(), size);
         if (!(range.largest > alike * range.least)) {
             return;
         }
@@ -184,7 +173,7 @@ double UnitBalance<T>::likely_value(Which which, int k) {
                            (negative && which == Which::largest) ||
                            which == Which::smallest_magnitude;
     if (!near_zero) {
-        const Range range = range_of(sizes);
+        const SizeRange range = size_range(ctx_.comm(), sizes);
         least_value_ = least_share * static_cast<double>(epsilon_v<T>) * range.largest;
     }
     double seen = 0;
@@ -210,7 +199,7 @@ void UnitBalance<T>::balance(double theta) {
         }
         // A smaller theta would change only the units of rows of A that are zero, and make these
         // rows of B so large that the others vanish beside them.
-        const double least = range_of(ratios).least;
+        const double least = size_range(ctx_.comm(), ratios).least;
         const double size = std::isfinite(least) ? std::max(theta, least) : theta;
         for (std::size_t i = 0; i < sizes.size(); ++i) {
             sizes[i] = std::max(sizes[i], size * of_b[i]);

@@ -10,6 +10,7 @@
 
 #include "blockvec/small_matrix.hpp"
 #include "solvers/eigen/eigen_problem.hpp"
+#include "solvers/eigen/pencil/identity_mass.hpp"
 
 namespace quiver {
 
@@ -65,7 +66,9 @@ class UnitBalance {
     const std::vector<int>& exponents() const { return exponents_; }
     /// The largest 2-norm of a row of D M D, with M = A or B, to a factor of about 2: at most
     /// ||D M D||, and at least a fraction 1 / sqrt(n) of it. Cost: a product with 8 columns.
-    double largest_row(Operator<T>& m) { return range_of(row_sizes(m, nullptr)).largest; }
+    double largest_row(Operator<T>& m) {
+        return size_range(ctx_.comm(), row_sizes(m, nullptr)).largest;
+    }
     /// True if the changes e - before of the exponents vary by more than 4 over the rows: a factor
     /// that all rows share has no effect.
     bool differs_from(const std::vector<int>& before) const;
@@ -73,14 +76,8 @@ class UnitBalance {
     std::int64_t applications() const { return applications_; }
 
   private:
-    struct Range {
-        double least = 0;
-        double largest = 0;
-    };
     /// The largest element of each row of D M D V. `quotients`: if not null, v_j^H D M D v_j.
     std::vector<double> row_sizes(Operator<T>& m, std::vector<double>* quotients);
-    /// The least positive and the largest size on all ranks.
-    Range range_of(const std::vector<double>& sizes) const;
     void equilibrate(const std::function<std::vector<double>()>& sizes);
     /// Multiplies D by a number, so that the largest row of D B D is between 1/2 and 4.
     void normalise();
