@@ -70,9 +70,10 @@ std::vector<std::string> advice(const EigsReport& report) {
         return {"another target or --window, or a method that iterates, may help"};
     }
     std::vector<std::string> sentences;
-    const bool tried = report.message.find(to_string(Method::shift_invert)) != std::string::npos;
-    if (report.matrix.rows <= most_ldlt_rows && !report.abft && !tried) {
-        sentences.emplace_back("--method shift-invert factorises the matrix and may find them");
+    const bool is_named = report.message.find(to_string(Method::shift_invert)) != std::string::npos;
+    if (report.matrix.rows <= most_ldlt_rows && !report.abft && !is_named) {
+        sentences.emplace_back(
+            "--method shift-invert factorises the matrix and may find the missing eigenvalues");
     }
     if (report.preconditioner.starts_with("ldlt") && report.window == std::nullopt) {
         sentences.emplace_back(
@@ -85,6 +86,9 @@ std::vector<std::string> advice(const EigsReport& report) {
 
 std::string window_line(const EigsReport& report) {
     const std::string found = plural(std::ssize(report.eigenvalues), "eigenvalue");
+    if (factorises(report) && !report.converged) {
+        return fmt::format("window      {} found\n", found);
+    }
     if (report.method == "shift-invert") {
         return fmt::format("window      {} found, as the factorisations count\n", found);
     }
@@ -106,8 +110,9 @@ std::string widened_line(const EigsReport& report) {
     return beyond <= 1e-3 * (report.window->high - report.window->low)
                ? ""
                : fmt::format(
-                     "            values up to {:.2g} beside the window may lie in it: rounding "
-                     "errors of a norm of {:.2g} move them that far\n",
+                     "            eigenvalues up to {:.2g} outside the window are included: "
+                     "rounding "
+                     "errors of the norm {:.2g} can move them that far\n",
                      beyond, report.norm_estimate);
 }
 

@@ -15,10 +15,9 @@ from ._arrays import Space, number_from_zero, real_scalar, space_of, sparse_sour
 from ._operators import (LinearOperator, is_dense, is_stored, make_function, make_operator,
                          operand_space, problem_scalar, shape_of, sizes)
 
-#: With sigma, eigsh does not factorise larger matrices.
+#: With sigma, eigsh factorises no larger matrices itself; 'shift-invert' may, by MUMPS.
 _MOST_FACTORISED_ROWS = 50000
-#: Method 'auto' makes a dense solve of sparse matrices with up to so many rows, without a
-#: factorisation.
+#: Up to this many rows 'auto' solves a sparse matrix by 'dense', so that no factorisation is needed.
 _DENSE_ROWS = 1024
 _WHICH = {"LM": "largest-magnitude", "SM": "smallest-magnitude", "LA": "largest", "SA": "smallest",
           "BE": "both-ends"}
@@ -106,7 +105,7 @@ class UnverifiedWarning(RuntimeWarning):
 
 
 class AccuracyWarning(RuntimeWarning):
-    """At least half of the eigenvalues are smaller than the bounds of their errors.
+    """More than half of the eigenvalues are smaller than the bounds of their errors.
 
     No digit of them is certain, although their residuals are within the tolerance. Values that
     may be 0, to rounding errors of ||A||, do not count.
@@ -202,10 +201,11 @@ def eigsh(A: Any, k: int = 6, M: Any = None, sigma: float | None = None, which: 
     mode : {'normal', 'buckling', 'cayley'}
         With sigma: `which` applies to 1 / (w - sigma), w / (w - sigma), (w + sigma) / (w - sigma).
     method : {'auto', 'lanczos', 'chebyshev', 'lobpcg', 'jd', 'filter', 'dense', 'shift-invert'}
-        The algorithm. 'dense' computes all eigenvalues by LAPACK; 'auto' chooses it for small
-        matrices (sparse matrices up to 1,024 rows, dense arrays up to 3,000, functions up to 512;
-        half as many without LAPACK) and for sparse matrices up to 3,000 rows on which an iteration
-        stalls. 'shift-invert' factorises a sparse A.
+        The algorithm. 'dense' computes all eigenvalues by LAPACK or cuSOLVER; 'auto' chooses it
+        for small matrices (sparse matrices up to 1,024 rows, dense arrays up to 3,000, functions up
+        to 512; half as many without LAPACK), for a large part of the spectrum up to 4,096 rows, and
+        for sparse matrices up to 3,000 rows where an iteration stalls or a factorisation would cost
+        more. 'shift-invert' factorises a sparse A.
     block : int
         Columns that a step multiplies at once; 0 lets the solver choose.
     inner : {'minres', 'cg', 'gmres', 'jdqmr'}
@@ -573,13 +573,13 @@ def _convert_bounds(sign: float, info: EigenInfo, u: Any, order: np.ndarray, str
 
 
 def _warn_of_lost_digits(values: np.ndarray, info: EigenInfo, char: str) -> None:
-    """Warns if at least half of the eigenvalues have no certain digit."""
+    """Warns if more than half of the eigenvalues have no certain digit."""
     if len(info.errors) != len(values) or len(values) == 0:
         return
     size = np.abs(values)
     rounding = 256 * float(np.finfo(real_scalar(char)).eps) * info.norm_estimate
     count = int(np.count_nonzero((info.errors >= size) & (size > rounding)))
-    if 2 * count >= len(values):
+    if 2 * count > len(values):
         warnings.warn(f"{count} of {len(values)} eigenvalues are smaller than the bounds of their "
                       f"errors, up to {info.errors.max():.2g}, so that no digit of them is "
                       "certain; a smaller tol or method='shift-invert' may give more",
@@ -619,7 +619,8 @@ def _deliver(problem: _Problem, outcome: Any, chosen: np.ndarray | None, shift: 
         message = outcome.message or "the solver has not converged"
         is_factorised = problem.n <= _MOST_FACTORISED_ROWS and problem.a.is_sparse
         if (chosen is not None and not _is_dense(problem) and not is_factorised
-                and problem.inverse is None and problem.preconditioner is None):
+                and problem.inverse is None and problem.preconditioner is None
+                and outcome.method != "shift-invert"):
             message += (f"; A - sigma M was not factorised (with more than {_MOST_FACTORISED_ROWS:,} "
                         "rows or without stored entries): give its inverse as OPinv, or a "
                         "preconditioner=")

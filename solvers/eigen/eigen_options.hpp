@@ -84,8 +84,9 @@ struct EigenOptions {
     /// Columns that a step multiplies at once, 1 to 64; 0 lets the solver choose (block Lanczos:
     /// min(4, k)).
     int block = 0;
-    /// A pair has converged when ||A x - lambda x|| <= tol ||A|| with ||x|| = 1. A tolerance below
-    /// what the scalar type can attain is raised to that value.
+    /// A pair has converged when ||A x - lambda x|| <= tol ||A|| with ||x|| = 1 (with B: ||A x -
+    /// lambda B x|| <= tol (||A|| + |lambda| ||B||)). A tolerance below what the scalar type can
+    /// attain is raised to that value.
     double tol = 1e-10;
     /// Limit of EigenResult::iterations, which counts block products, but in lobpcg() iterations,
     /// in window_filter() filters and in shift_invert() factorisations. 0: the solve ends if it
@@ -106,8 +107,9 @@ struct EigenOptions {
     /// If set, all eigenvalues in this interval are wanted; k, `which` and `target` are ignored.
     std::optional<Window> window = {};
     /// shift_invert() with a window gives up if more than this many eigenvalues may lie in it,
-    /// those included that rounding errors of ||A|| may move there; 0: no limit. Other methods
-    /// ignore it.
+    /// those included that rounding errors of ||A|| may move there; 0: no limit, but with
+    /// Method::automatic an eighth of the rows where a dense solve can follow. Other methods ignore
+    /// it.
     std::int64_t max_in_window = 0;
     /// The algorithm that eigensolve() runs.
     Method method = Method::automatic;

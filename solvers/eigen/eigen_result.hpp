@@ -64,7 +64,7 @@ struct EigenResult {
     /// shift_invert() store the number found, with error 0.
     double expected_count = 0;
     double expected_error = 0;
-    /// True if EigenOptions::keep_going ended the solve.
+    /// True if EigenOptions::keep_going or max_seconds ended the solve.
     bool interrupted = false;
     /// If the solver has not converged: the reason, as a sentence.
     std::string message;

@@ -74,9 +74,11 @@ bool guards_blocks(const EigenProblem<T>& problem, Method method) {
 void require_fitting_method(Method method, const EigenOptions& options) {
     const auto refuse = [&](const char* why) {
         throw_collective(ErrorKind::input,
-                         std::string("eigensolver: method ") + to_string(method) +
-                             " finds eigenvalues at an end of the spectrum" +
-                             (method == Method::jacobi_davidson ? " or nearest a target; " : "; ") +
+                         std::string("eigensolver: method ") + to_string(method) + " finds " +
+                             (method == Method::filter ? "the eigenvalues in a window; "
+                              : method == Method::jacobi_davidson
+                                  ? "eigenvalues at an end of the spectrum or nearest a target; "
+                                  : "eigenvalues at an end of the spectrum; ") +
                              why);
     };
     if (options.window && method != Method::filter) {
@@ -216,7 +218,8 @@ std::string help_for_lobpcg(Context& ctx, const EigenProblem<T>& problem,
     }
     if (can_factorise(ctx, problem)) {
         return "; " + direct +
-               ", which factorises the stored entries, takes a few shifts where lobpcg is slow";
+               " factorises the stored entries and needs few factorisations where lobpcg needs "
+               "many iterations";
     }
     return problem.preconditioner == nullptr ? "; a preconditioner would reduce the steps" : "";
 }
@@ -274,8 +277,9 @@ class AutomaticSolve {
         }
     }
 
-    /// True if a dense solve leaves the small eigenvalues of a stiff A few digits: in the units of
-    /// the problem, which it takes if the rows of B are alike.
+    /// True if A is stiff and a dense solve would work in the units of the problem, in which the
+    /// small eigenvalues have few correct digits. It takes other units only if the rows of B
+    /// differ.
     bool dense_lacks_digits() {
         return can_factorise(ctx_, problem_) && has_stiff_matrix() &&
                (problem_.b == nullptr ||
@@ -288,10 +292,10 @@ class AutomaticSolve {
         return *stiff_;
     }
 
-    /// True if the solve has ended and at least half of the eigenvalues have a certain digit or may
-    /// be 0 to rounding. No digit is certain below the tolerance times ||A||. If A is stiff and
-    /// shift_invert() could follow, which finds more digits in other units, at least half of them
-    /// must have four. Collective.
+    /// True if the solve was interrupted, or has converged with at least half of its eigenvalues
+    /// accurate: the error is at most half of the value, or the value may be 0 to rounding. If A is
+    /// stiff and shift_invert() is possible, which finds more digits in other units, accurate means
+    /// four digits. Collective.
     bool is_useful() {
         constexpr double vanishing_units = 256;
         constexpr double four_digits = 1e-4;
@@ -314,9 +318,8 @@ class AutomaticSolve {
 
     /// Solves by `method`, beginning with the vectors found so far. The work of all attempts is
     /// added. If the attempt does not converge, the previous pairs remain the result if they are
-    /// more or had converged. If the method takes no B that is singular to rounding but
-    /// shift_invert() can, the attempt leaves the previous result and the method's message in
-    /// refusal_.
+    /// more or had converged. If the method refuses B as not positive definite and shift_invert()
+    /// is possible, the previous result remains, and refusal_ gets the message.
     void attempt(Method method, std::int64_t most) {
         EigenOptions options = options_;
         options.max_iterations = most;
@@ -399,8 +402,8 @@ class AutomaticSolve {
                (product_work(problem_, on_gpu) + more);
     }
 
-    /// `may_go_on`: the iteration has used its steps. Otherwise it gave up, or its pairs are too
-    /// inaccurate.
+    /// `may_go_on`: the iteration ended at the limit of its steps. Otherwise it stagnated, or its
+    /// pairs are too inaccurate.
     void replace_iteration(bool may_go_on) {
         const DirectLimits limits = direct_limits(ctx_, problem_, options_);
         const double dense = limits.dense_work(limits.interior);
@@ -422,7 +425,7 @@ class AutomaticSolve {
             may_go_on && direct > patient_work * spent) {
             const auto done = static_cast<double>(result_.iterations);
             const auto most = static_cast<double>(options_.max_iterations);
-            // 0: no limit of their number.
+            // 0 means no limit of steps.
             double steps = most;
             if (std::isfinite(direct)) {
                 steps = std::min(done + done * direct / spent, 1e15);

@@ -15,7 +15,8 @@ namespace quiver {
 struct MethodChoice {
     Method method = Method::lanczos;
     std::string reason;
-    /// Iterations after which a direct method may continue if this one has not converged; 0: never.
+    /// Iterations, in the unit of EigenOptions::max_iterations, after which another method may
+    /// continue if this one has not converged; 0: never.
     std::int64_t hand_over_after = 0;
 };
 
@@ -44,8 +45,9 @@ struct MethodChoice {
 /// On the host, an end of the spectrum that is crowded (a short Lanczos run finds this), or any end
 /// with a B, gets shift_invert() if its predicted work is small: up to 20,000 rows, with a B
 /// 100,000. With a B it otherwise gets a dense solve if that takes some 5 s at most. Up to 3,000
-/// rows, shift_invert() hands over to a dense solve after 30 factorisations or, if that is more,
-/// once they have taken as long as that solve.
+/// rows, shift_invert(), if it is the first method, hands over to a dense solve after 30
+/// factorisations or, if that is more, once they have taken as long as that solve, and with a
+/// window if more than an eighth of all eigenvalues may lie in it.
 ///
 /// Other problems begin with the method that is fastest for easy problems. With stored entries and
 /// at most 50,000 rows (on the host with MUMPS, on a GPU with cuDSS: as many as rank 0 can gather)
@@ -53,14 +55,15 @@ struct MethodChoice {
 /// without a preconditioner: max(150, 3 k)), a filter after 20 sweeps; on a GPU with more than
 /// 50,000 rows after max(5,000, 3 k) iterations or 60 sweeps. If a direct solve is predicted to
 /// take more than 16 times as long as the method has taken, the method first continues for as long
-/// as the direct solve, up to half of max_iterations. Then shift_invert() follows, or up to 3,000
-/// rows a dense solve if that is cheaper or shift_invert() does not converge. A converged result
-/// most of whose eigenvalues have no certain digit (if A is stiff: fewer than four) is handed over,
-/// too, also that of a dense solve, if the next solve takes some 5 s at most. shift_invert() also
-/// follows a method that refuses B as not positive definite, and a dense solve with B whose
-/// residuals stay above the tolerance, because B may be singular to rounding. Problems with a
-/// checkpoint or protection never get a direct method. Problems with constraints never get
-/// shift_invert(); up to 3,000 rows a dense solve follows n^2 / 1000 iterations.
+/// as the direct solve, up to half of max_iterations (without a possible direct solve: up to
+/// max_iterations). Then shift_invert() follows, or up to 3,000 rows a dense solve if that is
+/// cheaper and A is not known to be stiff, or if shift_invert() does not converge. A converged
+/// result is also handed over, that of a dense solve, too, if more than half of its eigenvalues
+/// have no certain digit (if A is stiff: fewer than four) and the next solve takes some 5 s at
+/// most. shift_invert() also follows a method that refuses B as not positive definite, and a dense
+/// solve with B whose residuals stay above the tolerance, because B may be singular to rounding.
+/// Problems with a checkpoint or protection never get a direct method. Problems with constraints
+/// never get shift_invert(); up to 3,000 rows a dense solve follows n^2 / 1000 iterations.
 template <class T>
 MethodChoice choose_method(Context& ctx, const EigenProblem<T>& problem,
                            const EigenOptions& options);

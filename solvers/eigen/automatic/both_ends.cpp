@@ -111,7 +111,7 @@ void select_pairs(Context& ctx, const RowMap& map, Ends<T>& ends, std::size_t lo
     }
     const BlockVector<T> all =
         side_by_side<T>(ctx, map, columns_of(ends.low), columns_of(ends.high));
-    result.vectors = BlockVector<T>(ctx, map, static_cast<int>(count));
+    ctx.comm().agree([&] { result.vectors = BlockVector<T>(ctx, map, static_cast<int>(count)); });
     if (count > 0) {
         gather_columns(ctx, std::as_const(all).view(), chosen, result.vectors.view());
     }

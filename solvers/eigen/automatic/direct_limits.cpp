@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "solvers/eigen/automatic/direct_limits.hpp"
 
-#include <algorithm>
 #include <array>
 #include <limits>
 
@@ -10,7 +9,6 @@
 #include "kernels/sparse/sparse_matrix.hpp"
 #include "solvers/dense/dense_pencil.hpp"
 #include "solvers/dense/lapack.hpp"
-#include "solvers/eigen/shift_invert.hpp"
 #include "solvers/eigen/shift_invert/factor_forecast.hpp"
 #include "solvers/precond/sparse_ldlt.hpp"
 

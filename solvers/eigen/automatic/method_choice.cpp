@@ -6,7 +6,6 @@
 #include <limits>
 #include <numbers>
 #include <string>
-#include <utility>
 
 #include "blockvec/error.hpp"
 #include "blockvec/number_text.hpp"
@@ -24,8 +23,8 @@ namespace {
 constexpr std::int64_t whole_space_rows = 512;
 /// n^2 / 1000 steps of an iteration take about as long as a dense solve.
 constexpr std::int64_t rows_squared_per_step = 1000;
-/// An iteration is compared with a factorisation after this many steps, or this many for each of k
-/// pairs if that is more; a filter after this many sweeps.
+/// An iteration is compared with a factorisation after max(patient_steps, patient_steps_per_pair k)
+/// steps, a filter after patient_sweeps sweeps.
 constexpr std::int64_t patient_steps = 500;
 constexpr std::int64_t patient_steps_per_pair = 3;
 constexpr std::int64_t patient_sweeps = 20;
@@ -44,7 +43,8 @@ constexpr double crowded_products = 3e8;
 /// for 32,400 rows and 10 pairs, shift_invert() 1.4 s.
 constexpr std::int64_t pencil_rows = 100000;
 constexpr double pencil_products = 2.5e9;
-/// Such steps of lobpcg before it is compared with a factorisation.
+/// Steps of lobpcg without a preconditioner before it is compared with a factorisation; with one
+/// the lower limit of these steps.
 constexpr std::int64_t patient_pencil_steps = 150;
 /// shift_invert() hands over to a dense solve after least_patient_shifts factorisations or, if that
 /// is more, once they have taken as long as the dense solve. A shift takes at least shift_row
@@ -60,11 +60,12 @@ constexpr double products_per_row = 12;
 /// Multiply-adds that an iteration makes in the time of one multiply-add of SparseLdlt: 0.14 to
 /// 0.21 ns were measured against 0.8 ns.
 constexpr double iteration_speed = 4;
-/// The same for an iteration on a GPU; used only where needs_cudss is true.
+/// The same for an iteration on a GPU.
 constexpr double gpu_iteration_speed = 120;
 /// For a window without B, shift_invert() of any work is chosen if a filter would take at least
-/// this many times its work. The eigenvalues are counted first if the two factorisations for this
-/// take at most 2 / counting_share of the work of a filter for the fewest pairs.
+/// this many times its work. The eigenvalues in a window are counted first if each of the two
+/// factorisations for this takes at most 1 / counting_share of cheap_products or, if that is more,
+/// of the work of a filter for the fewest pairs.
 constexpr double surely_slower = 4;
 constexpr double counting_share = 20;
 

@@ -21,8 +21,8 @@ constexpr double patient_work = 16;
 /// SparseLdlt.
 constexpr double lobpcg_overhead = 2e5;
 
-/// The time of a product of a method that iterates, with one column, in multiply-adds of
-/// SparseLdlt.
+/// The time of a product of a method that iterates, with one column, on one core or one GPU, in
+/// multiply-adds of SparseLdlt.
 template <class T>
 double product_work(const EigenProblem<T>& problem, bool on_gpu);
 

@@ -27,7 +27,8 @@ template <class T>
 double stiff_row_ratio();
 
 /// True if A has stored entries and the largest entries of its rows, without rows of zeros, differ
-/// by more than stiff_row_ratio(). Collective. Cost: a pass over the entries on the host.
+/// by more than stiff_row_ratio(). Collective. Cost: a pass over the entries on the host (a copy of
+/// them if they are on a device) and two all-reduces.
 template <class T>
 bool is_stiff(Context& ctx, const Operator<T>& a);
 

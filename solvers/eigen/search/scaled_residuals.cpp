@@ -63,7 +63,13 @@ std::vector<double> panel_residuals(Context& ctx, Method method, const EigenProb
     constexpr int most = std::numeric_limits<Real>::max_exponent - 8;
     const int exponent = std::clamp(exponents.a - exponents.b / 2, -most, most);
     const double factor = std::ldexp(1.0, -exponent);
-    BlockVector<T> r(ctx, problem.a.row_map(), x.cols);
+    const RowMap& map = problem.a.row_map();
+    BlockVector<T> r;
+    BlockVector<T> bx;
+    ctx.comm().agree([&] {
+        r = BlockVector<T>(ctx, map, x.cols);
+        bx = BlockVector<T>(ctx, map, problem.b == nullptr ? 0 : x.cols);
+    });
     checked_product(ctx, method, problem.a, x, r.view());
     std::vector<T> shifts;
     shifts.reserve(values.size());
@@ -72,7 +78,6 @@ std::vector<double> panel_residuals(Context& ctx, Method method, const EigenProb
     }
     const std::vector<T> factors(shifts.size(), T(static_cast<Real>(factor)));
     if (problem.b != nullptr) {
-        BlockVector<T> bx(ctx, problem.a.row_map(), x.cols);
         checked_product(ctx, method, *problem.b, x, bx.view());
         axpby(ctx, shifts, bx.view(), factors, r.view());
     } else {

@@ -8,7 +8,6 @@
 #include <limits>
 #include <memory>
 #include <optional>
-#include <vector>
 
 #include "blockvec/device.hpp"
 #include "blockvec/host_memory.hpp"
@@ -202,10 +201,10 @@ std::string FactorForecast::words_of_too_much() const {
 }
 
 double FactorForecast::solve_products(double pairs, bool interior) const {
-    // Measured: 2 to 8 factorisations at an end, 3 to 5 inside but 21 for some windows; 9 to 20
-    // solves for each pair. Interior problems count 21, because a dense solve, whose cost is known,
-    // is the safer choice. Each vector is made orthogonal, twice, to all pairs found and to half of
-    // the basis.
+    // Measured: 2 to 8 factorisations at an end, 3 to 21 inside; 9 to 20 solves for each pair.
+    // Interior problems count the multiply-adds of 21 factorisations, because a dense solve, whose
+    // cost is known, is the safer choice. Each vector is made orthogonal, twice, to all pairs found
+    // and to half of the basis.
     constexpr double shifts = 4;
     constexpr double most_shifts = 21;
     constexpr double solves = 16;

@@ -2,6 +2,8 @@
 // The entries of a distributed matrix on rank 0, in double precision. Private to solvers/eigen.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <complex>
 #include <cstddef>
 #include <cstdint>
@@ -34,6 +36,18 @@ void visit_row(const CsrRows<W>& rows, std::int64_t row, Visit&& visit) {
          e < static_cast<std::size_t>(rows.row_start[static_cast<std::size_t>(row) + 1]); ++e) {
         visit(rows.column[e], rows.value[e]);
     }
+}
+
+/// The largest sum of |entries| of a row, a bound of the norm of a Hermitian matrix.
+template <class W>
+double largest_row_sum(const CsrRows<W>& rows) {
+    double largest = 0;
+    for (std::int64_t row = 0; row < rows.map.global_rows(); ++row) {
+        double sum = 0;
+        visit_row(rows, row, [&](std::int64_t, const W& value) { sum += std::abs(value); });
+        largest = std::max(largest, sum);
+    }
+    return largest;
 }
 
 }  // namespace quiver

@@ -131,6 +131,8 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
         bool is_interrupted = false;
         /// The limit of one search beside max_iterations; 0: none.
         std::int64_t most_factorisations = 0;
+        /// The limit of the eigenvalues in a window, beside max_in_window.
+        std::int64_t most_between = SlicerOptions::no_limit;
     };
 
     bool is_root() const { return this->ctx().comm().rank() == 0; }
@@ -138,10 +140,10 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
     /// Solves on rank 0; the other ranks follow the steps, because the callback of any rank may end
     /// the solve.
     void begin() override {
-        const std::optional<CsrRows<Wide>> b =
-            this->problem().b == nullptr
-                ? std::nullopt
-                : std::optional(gather_rows<T>(this->ctx(), *this->problem().b, "shift-invert: B"));
+        std::optional<CsrRows<Wide>> b;
+        if (this->problem().b != nullptr) {
+            b = gather_rows<T>(this->ctx(), *this->problem().b, "shift-invert: B");
+        }
         CsrRows<Wide> a = gather_rows<T>(this->ctx(), this->problem().a, "shift-invert: A");
         prepare_factorisation(a, b ? &*b : nullptr);
         std::exception_ptr failure;
@@ -168,23 +170,18 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
 
     /// Prepares cuDSS on rank 0, or MUMPS on all ranks or on rank 0. Collective.
     void prepare_factorisation(const CsrRows<Wide>& a, const CsrRows<Wide>* b) {
-        switch (library_) {
-            case FactorLibrary::cudss:
-                this->ctx().comm().agree([&] {
-                    if (is_root()) {
-                        cudss_ = std::make_unique<CudssFactorisation<Wide>>(this->ctx(), a, b);
-                    }
-                });
-                if (cudss_) {
-                    announce_factors(cudss_->forecast().entries, cudss_->forecast().bytes,
-                                     "GPU " + std::to_string(this->ctx().device().id));
+        if (library_ == FactorLibrary::mumps) {
+            prepare_mumps(a, b);
+        } else if (library_ == FactorLibrary::cudss) {
+            this->ctx().comm().agree([&] {
+                if (is_root()) {
+                    cudss_ = std::make_unique<CudssFactorisation<Wide>>(this->ctx(), a, b);
                 }
-                break;
-            case FactorLibrary::mumps:
-                prepare_mumps(a, b);
-                break;
-            case FactorLibrary::ldlt:
-                break;
+            });
+            if (cudss_) {
+                announce_factors(cudss_->forecast().entries, cudss_->forecast().bytes,
+                                 "GPU " + std::to_string(this->ctx().device().id));
+            }
         }
     }
     void prepare_mumps(const CsrRows<Wide>& a, const CsrRows<Wide>* b) {
@@ -225,13 +222,7 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
     /// True if B has an eigenvalue below the rounding errors of its entries: if B + tau I, tau > 0
     /// their size, is not positive definite. A semidefinite B is accepted.
     bool is_indefinite(const CsrRows<Wide>& b) const {
-        double most = 0;
-        for (std::int64_t row = 0; row < b.map.global_rows(); ++row) {
-            double sum = 0;
-            visit_row(b, row, [&](std::int64_t, const Wide& value) { sum += std::abs(value); });
-            most = std::max(most, sum);
-        }
-        const double tau = rounding() * most;
+        const double tau = rounding() * largest_row_sum(b);
         if (tau == 0) {
             return true;
         }
@@ -297,21 +288,27 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
             finish_search(find_in_units(a, *b));
             progress_.most_factorisations = 0;
         }
+        // In balanced units fewer eigenvalues may lie within rounding errors of a window.
+        const std::int64_t many = std::max<std::int64_t>(this->dimensions() / 8, 1);
+        const std::int64_t given = this->options().max_in_window;
+        const bool limits = this->options().window && (given == 0 || given > many);
         if (may_go_on()) {
-            facts_.has_units = false;
-            facts_.in_units = facts_.exponents;
-            unit_exponents_.clear();
+            progress_.most_between = limits ? many : SlicerOptions::no_limit;
             solve_in_own_units(a, b);
+            progress_.most_between = SlicerOptions::no_limit;
         }
+        const bool was_limited = limits && slicer_ && slicer_->is_stopped();
         if (may_go_on()) {
             facts_.has_units = true;
             finish_search(find_in_units(a, *b));
         }
+        if (may_go_on() && was_limited) {
+            solve_in_own_units(a, b);
+        }
     }
-    /// True if A is nearly singular in balanced units. Where stiff springs tie neighbouring
-    /// unknowns, the rows stay singular to rounding in any units. In balanced ones the vectors of
-    /// their common motion are long, so that a search takes many factorisations or fails; the units
-    /// of the problem are then better.
+    /// True if A is nearly singular in balanced units, as where stiff springs tie neighbouring
+    /// unknowns. Vectors of their common motion are long in these units, so that a search takes
+    /// many factorisations or fails; the units of the problem are then better.
     bool is_tied(CsrRows<Wide> a) {
         constexpr double nearly_singular = 3e-9;
         units_->apply(a);
@@ -329,6 +326,9 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
                (most == 0 || facts_.factorisations < most);
     }
     void solve_in_own_units(CsrRows<Wide> a, std::optional<CsrRows<Wide>> b) {
+        facts_.has_units = false;
+        facts_.in_units = facts_.exponents;
+        unit_exponents_.clear();
         start_slicer(std::move(a), std::move(b));
         const std::string message = find_pairs();
         facts_.norm = pencil_->norm();
@@ -415,7 +415,10 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
             options.resolution = rounding() * pencil_->norm() / pencil_->norm_b();
         }
         options.seed = this->options().seed;
-        options.most_between = this->options().max_in_window;
+        options.most_between = progress_.most_between;
+        if (this->options().max_in_window > 0) {
+            options.most_between = std::min(options.most_between, this->options().max_in_window);
+        }
         if (this->options().max_iterations > 0) {
             options.most_factorisations = this->options().max_iterations - facts_.factorisations;
         }
@@ -500,7 +503,7 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
                 "the wanted set ends among eigenvalues that differ by less than the "
                 "factorisations resolve, " +
                 number_text(std::ldexp(slicer_->resolution(), value_exponent()), 2) +
-                ": one that is inside the set may be missing; use dense";
+                ": an eigenvalue inside the set may be missing; use dense";
         }
         count_work();
         facts_.cluster_is_cut = slicer_->cluster_is_cut();
@@ -601,7 +604,7 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
         }
         if (facts_.largest_move > 0) {
             this->ctx().emit(
-                FallbackEvent{"shift-invert: a pivot is close to zero, a shift moves by " +
+                FallbackEvent{"shift-invert: because a pivot is close to zero, a shift moves by " +
                               number_text(facts_.largest_move, 2) + " ||A||"});
         }
         if (facts_.has_units) {
@@ -710,21 +713,10 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
         }
     }
     void refine_pairs() override {
-        pairs_.clear();
-        const BlockView<const T> x = std::as_const(vectors_).view();
-        const int most = sent_width(this->dimensions());
-        for (int first = 0; first < x.cols; first += most) {
-            const int width = std::min(most, x.cols - first);
-            const std::vector<double> values(values_.begin() + first,
-                                             values_.begin() + first + width);
-            const std::vector<double> residuals =
-                scaled_residuals(this->ctx(), Method::shift_invert, this->problem(),
-                                 x.columns(first, width), values, facts_.exponents);
-            applications_ += width;
-            for (std::size_t j = 0; j < values.size(); ++j) {
-                pairs_.push_back({values[j], residuals[j]});
-            }
-        }
+        pairs_ = ritz_pairs(
+            values_, scaled_residuals(this->ctx(), Method::shift_invert, this->problem(),
+                                      std::as_const(vectors_).view(), values_, facts_.exponents));
+        applications_ += vectors_.width();
     }
     void finish() override {
         if (pairs_.empty()) {

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <complex>
 #include <limits>
-#include <numeric>
 #include <string>
 #include <utility>
 
@@ -27,8 +26,8 @@ constexpr double most_rounding = 1e-8;
 constexpr double most_apart = 1e-4;
 /// Further pairs that a search for k pairs looks for, to see the gap behind the k-th.
 constexpr int extra_pairs = 2;
-/// Maximal number of pairs that are searched with one shift.
-constexpr int most_per_shift = 80;
+/// Maximal number of pairs that are searched with one basis.
+constexpr int most_per_basis = 80;
 /// With a B, this many shifts in a row without a reliable count end the search: if A and B have a
 /// common null vector, no factorisation with pivoting gives one.
 constexpr int most_undecided = 4;
@@ -193,7 +192,7 @@ template <class W>
 bool SpectrumSlicer<W>::search_once(const Wanted& wanted) {
     const std::int64_t room = pencil_.rows() - static_cast<std::int64_t>(values_.size());
     const int total =
-        std::min(most_per_shift, std::max(wanted.left, 0) + std::max(wanted.right, 0) +
+        std::min(most_per_basis, std::max(wanted.left, 0) + std::max(wanted.right, 0) +
                                      std::max(wanted.nearest, 0));
     const int block = options_.block;
     const int least = total + 2 * block;
@@ -217,7 +216,7 @@ bool SpectrumSlicer<W>::search_once(const Wanted& wanted) {
         double residual = 0;
         for (std::size_t j = 0; j < pairs.size(); ++j) {
             int& open = nearest > 0 ? nearest : pairs[j].theta < 0 ? left : right;
-            if (open <= 0 || last >= total + 2 * block + most_per_shift) {
+            if (open <= 0 || last >= total + 2 * block + most_per_basis) {
                 continue;
             }
             --open;
@@ -449,7 +448,7 @@ bool SpectrumSlicer<W>::complete(double low, double high) {
         const double at = factor_.sigma;
         const auto open = [&](double a, double b) {
             return a < b ? static_cast<int>(std::clamp<std::int64_t>(
-                               count(a, b) - found_between(a, b), 0, most_per_shift))
+                               count(a, b) - found_between(a, b), 0, most_per_basis))
                          : 0;
         };
         if (!search({open(from, at), open(at, to), 0})) {
@@ -728,11 +727,13 @@ bool SpectrumSlicer<W>::find_between(double low, double high) {
     Window covered;
     for (int attempt = 0; cover({low, high}, attempt, covered); ++attempt) {
         const std::int64_t inside = count(covered.low, covered.high);
-        if (options_.most_between > 0 && inside > options_.most_between) {
-            return fail(std::to_string(inside) +
-                        " eigenvalues lie in the window or may be moved into it by rounding "
-                        "errors, more than the limit " +
-                        std::to_string(options_.most_between));
+        if (inside > options_.most_between) {
+            fail(std::to_string(inside) +
+                 " eigenvalues lie in the window or may be moved into it by rounding errors, more "
+                 "than the limit " +
+                 std::to_string(options_.most_between));
+            stopped_ = true;
+            return false;
         }
         if (complete(covered.low, covered.high)) {
             return true;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -27,6 +28,8 @@ struct SlicerProgress {
 };
 
 struct SlicerOptions {
+    static constexpr std::int64_t no_limit = std::numeric_limits<std::int64_t>::max();
+
     /// Columns of a step; columns of a basis (0: chosen by the number of wanted pairs).
     int block = 4;
     int max_basis = 0;
@@ -43,8 +46,8 @@ struct SlicerOptions {
     std::uint64_t seed = 1;
     /// After this many factorisations the search ends without a result.
     std::int64_t most_factorisations = 10000;
-    /// find_between() ends without a result if it would have to find more eigenvalues; 0: no limit.
-    std::int64_t most_between = 0;
+    /// find_between() ends without a result if it would have to find more eigenvalues.
+    std::int64_t most_between = no_limit;
     /// Called after each factorisation and each filled basis; false ends the search.
     std::function<bool(const SlicerProgress&)> keep_going;
 };
@@ -86,6 +89,7 @@ class SpectrumSlicer {
     bool cluster_is_cut() const { return cut_.has_value(); }
     /// The width of the interval that holds that cluster and its pairs found; 0 if none is cut.
     double cut_width() const { return cut_ ? cut_->width : 0; }
+    /// True if a limit or a callback of SlicerOptions has ended the search.
     bool is_stopped() const { return stopped_; }
     /// Why a claim was not proved.
     const std::string& message() const { return message_; }
