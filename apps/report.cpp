@@ -67,7 +67,12 @@ std::vector<std::string> advice(const EigsReport& report) {
         return {};  // the reason names the faults and the cure
     }
     if (report.method == "shift-invert") {
-        return {"another target or --window, or a method that iterates, may help"};
+        // After a failure of another method, too, the message begins with the names of both.
+        return {report.message.starts_with("stopped after") ? "a higher --max-iterations may help"
+                : report.message.starts_with("shift-invert:")
+                    ? "another target or --window may help"
+                    : "another target or --window, or a "
+                      "method that iterates, may help"};
     }
     std::vector<std::string> sentences;
     const bool is_named = report.message.find(to_string(Method::shift_invert)) != std::string::npos;
@@ -79,8 +84,16 @@ std::vector<std::string> advice(const EigsReport& report) {
         sentences.emplace_back(
             "--precond ldlt helps at an end only if its shift lies beyond all eigenvalues there");
     }
-    sentences.push_back(fmt::format(
-        "a higher --max-iterations or a larger --basis (now {}) may help", report.basis));
+    const bool stagnated = report.message.find("without progress") != std::string::npos;
+    if (report.method == "lobpcg") {
+        if (!stagnated) {
+            sentences.emplace_back("a higher --max-iterations may help");
+        }
+    } else {
+        sentences.push_back(fmt::format("{}a larger --basis (now {}) may help",
+                                        stagnated ? "" : "a higher --max-iterations or ",
+                                        report.basis));
+    }
     return sentences;
 }
 

@@ -108,7 +108,8 @@ class AccuracyWarning(RuntimeWarning):
     """More than half of the eigenvalues are smaller than the bounds of their errors.
 
     No digit of them is certain, although their residuals are within the tolerance. Values that
-    may be 0, to rounding errors of ||A||, do not count.
+    may be 0, because value and bound are rounding errors of ||A||, do not count: a matrix with
+    entries of very different sizes may lose all digits of small eigenvalues without a warning.
     """
 
 
@@ -572,18 +573,24 @@ def _convert_bounds(sign: float, info: EigenInfo, u: Any, order: np.ndarray, str
             info.errors = info.errors[order] / (values * rest)
 
 
-def _warn_of_lost_digits(values: np.ndarray, info: EigenInfo, char: str) -> None:
+def _warn_of_lost_digits(values: np.ndarray, info: EigenInfo, char: str,
+                         has_mass: bool) -> None:
     """Warns if more than half of the eigenvalues have no certain digit."""
     if len(info.errors) != len(values) or len(values) == 0:
         return
     size = np.abs(values)
     rounding = 256 * float(np.finfo(real_scalar(char)).eps) * info.norm_estimate
-    count = int(np.count_nonzero((info.errors >= size) & (size > rounding)))
+    may_be_zero = (size <= rounding) & (info.errors <= rounding)
+    if has_mass:  # its bounds also depend on the condition of M
+        may_be_zero |= info.residuals <= rounding
+    count = int(np.count_nonzero((info.errors >= size) & ~may_be_zero))
     if 2 * count > len(values):
+        cure = ("; a smaller tol may give more" if not info.tolerance_raised else
+                "" if info.method in ("dense", "shift-invert") else
+                "; method='shift-invert' may give more")
         warnings.warn(f"{count} of {len(values)} eigenvalues are smaller than the bounds of their "
                       f"errors, up to {info.errors.max():.2g}, so that no digit of them is "
-                      "certain; a smaller tol or method='shift-invert' may give more",
-                      AccuracyWarning, stacklevel=4)
+                      f"certain{cure}", AccuracyWarning, stacklevel=4)
 
 
 def _deliver(problem: _Problem, outcome: Any, chosen: np.ndarray | None, shift: float,
@@ -636,7 +643,7 @@ def _deliver(problem: _Problem, outcome: Any, chosen: np.ndarray | None, shift: 
         if on_unverified == "warn":
             warnings.warn(f"not verified: {message}", UnverifiedWarning, stacklevel=3)
     else:
-        _warn_of_lost_digits(values, info, char)
+        _warn_of_lost_digits(values, info, char, problem.b is not None)
     results = [w]
     if return_eigenvectors:
         results.append(vectors)

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <optional>
 #include <string>
@@ -268,8 +270,9 @@ class AutomaticSolve {
         }
         std::string message;
         for (const auto& [method, why] : failures_) {
-            message += (message.empty() ? "" : "; ") +
-                       (failures_.size() > 1 ? to_string(method) + (": " + why) : why);
+            const std::string name = std::string(to_string(method)) + ": ";
+            const bool is_named = failures_.size() == 1 || why.rfind(name, 0) == 0;
+            message += (message.empty() ? "" : "; ") + (is_named ? "" : name) + why;
         }
         result_.message = std::move(message);
         if (!can_factorise(ctx_, problem_)) {
@@ -354,15 +357,18 @@ class AutomaticSolve {
         }
         EigenResult<T> before = std::exchange(result_, std::move(now));
         const bool is_worse =
-            !result_.converged &&
-            (before.converged || result_.eigenvalues.size() < before.eigenvalues.size());
+            result_.converged
+                ? before.converged && !before.errors.empty() &&
+                      median(before.errors) <= median(result_.errors)
+                : before.converged || result_.eigenvalues.size() < before.eigenvalues.size();
         result_.iterations += before.iterations;
         result_.operator_applications += before.operator_applications;
         result_.seconds += before.seconds;
         if (is_worse) {
             if (before.converged) {
-                ctx_.emit(FallbackEvent{std::string("auto: the previous pairs remain; ") +
-                                        to_string(method) + ": " + result_.message});
+                ctx_.emit(FallbackEvent{
+                    std::string("auto: the previous pairs remain; ") + to_string(method) + ": " +
+                    (result_.converged ? "its error bounds are not smaller" : result_.message)});
             }
             before.interrupted = result_.interrupted;
             before.iterations = result_.iterations;
@@ -370,6 +376,16 @@ class AutomaticSolve {
             before.seconds = result_.seconds;
             result_ = std::move(before);
         }
+    }
+
+    /// 0 without values.
+    static double median(std::vector<double> values) {
+        if (values.empty()) {
+            return 0;
+        }
+        const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+        std::nth_element(values.begin(), middle, values.end());
+        return *middle;
     }
 
     /// Called if the first method has refused B as not positive definite: shift_invert() takes a B
@@ -382,12 +398,17 @@ class AutomaticSolve {
 
     void hand_over(Method method, std::int64_t most, const std::string& why) {
         const std::string name = to_string(result_.method);
-        reason_ = (is_done() ? "most eigenvalues of " + name + " have few certain digits; "
-                             : name + " had not converged after " +
-                                   std::to_string(result_.iterations) + " iterations; ") +
-                  why;
+        const std::string before = std::exchange(
+            reason_, (is_done() ? "most eigenvalues of " + name + " have few certain digits; "
+                                : name + " had not converged after " +
+                                      std::to_string(result_.iterations) + " iterations; ") +
+                         why);
         ctx_.emit(FallbackEvent{"auto: " + reason_ + "; " + to_string(method) + " goes on"});
+        const Method previous = result_.method;
         attempt(method, most);
+        if (result_.method == previous && method != previous && result_.converged) {
+            reason_ = before + "; " + to_string(method) + " had no smaller error bounds";
+        }
     }
 
     /// The work of the iteration so far, in multiply-adds of SparseLdlt.
@@ -462,7 +483,12 @@ class AutomaticSolve {
             const double pairs = likely_pairs(options_, result_.expected_count);
             if (forecast.fits(pairs) &&
                 forecast.solve_products(pairs, is_interior(options_)) <= cheap_products) {
-                hand_over(Method::shift_invert, options_.max_iterations, forecast.words());
+                const std::int64_t most =
+                    patient_shifts(direct_limits(ctx_, problem_, options_), forecast);
+                hand_over(
+                    Method::shift_invert,
+                    options_.max_iterations > 0 ? std::min(options_.max_iterations, most) : most,
+                    forecast.words());
             }
         }
     }

@@ -135,13 +135,7 @@ MethodChoice choose_dense(const DirectLimits& limits, const EigenOptions& option
 /// shift_invert() with the factorisations after which a dense solve follows where one is possible.
 MethodChoice with_patience(MethodChoice choice, const DirectLimits& limits,
                            const FactorForecast& forecast) {
-    if (limits.rows <= limits.interior) {
-        const double shift = std::max(forecast.products + forecast.overhead_products,
-                                      shift_row * static_cast<double>(limits.rows));
-        const double steps = limits.dense_work(limits.interior) / shift;
-        choice.hand_over_after =
-            static_cast<std::int64_t>(std::clamp(steps, least_patient_shifts, 1e9));
-    }
+    choice.hand_over_after = patient_shifts(limits, forecast);
     return choice;
 }
 
@@ -262,6 +256,16 @@ double product_work(const EigenProblem<T>& problem, bool on_gpu) {
     return (stored_entries<T>(&problem.a) + stored_entries<T>(problem.b) +
             products_per_row * rows) /
            (on_gpu ? gpu_iteration_speed : iteration_speed);
+}
+
+std::int64_t patient_shifts(const DirectLimits& limits, const FactorForecast& forecast) {
+    if (limits.rows > limits.interior) {
+        return 0;
+    }
+    const double shift = std::max(forecast.products + forecast.overhead_products,
+                                  shift_row * static_cast<double>(limits.rows));
+    const double steps = limits.dense_work(limits.interior) / shift;
+    return static_cast<std::int64_t>(std::clamp(steps, least_patient_shifts, 1e9));
 }
 
 double likely_pairs(const EigenOptions& options, double inside, double few) {

@@ -6,9 +6,11 @@
 #include <cstdint>
 #include <string>
 
+#include "solvers/eigen/automatic/direct_limits.hpp"
 #include "solvers/eigen/eigen_options.hpp"
 #include "solvers/eigen/eigen_problem.hpp"
 #include "solvers/eigen/eigensolver.hpp"
+#include "solvers/eigen/shift_invert/factor_forecast.hpp"
 
 namespace quiver {
 
@@ -25,6 +27,10 @@ constexpr double lobpcg_overhead = 2e5;
 /// multiply-adds of SparseLdlt.
 template <class T>
 double product_work(const EigenProblem<T>& problem, bool on_gpu);
+
+/// The factorisations after which shift_invert() is given up where a dense solve is possible: at
+/// least 30, and as many as take as long as that solve. 0, no limit, where none is possible.
+std::int64_t patient_shifts(const DirectLimits& limits, const FactorForecast& forecast);
 
 /// The number of wanted pairs; for a window `inside`, but at least `few`.
 double likely_pairs(const EigenOptions& options, double inside, double few = 20);

@@ -5,8 +5,10 @@
 #include <cstddef>
 #include <numeric>
 #include <span>
+#include <string>
 #include <utility>
 
+#include "blockvec/number_text.hpp"
 #include "blockvec/scalar_list.hpp"
 #include "kernels/column_ops.hpp"
 
@@ -110,8 +112,11 @@ bool VerifiedSearch<T>::refine() {
         tolerance_ = worst;
         return true;
     }
-    give_up_because("fresh residuals of " + std::to_string(above) +
-                    " pairs stay above the tolerance: " + doubt());
+    constexpr double small = 1e-6;  // a larger residual shows a failure, not rounding errors
+    give_up_because(
+        "fresh residuals of " + std::to_string(above) + " pairs stay above the tolerance" +
+        (worst < small ? " (" + number_text(1.1 * worst, 2) + " would accept them)" : "") + ": " +
+        doubt());
     return false;
 }
 

@@ -61,22 +61,10 @@ std::int64_t count_below(Factorisation<W>& factorisation, const CsrRows<W>& a, c
     return facts.complete && facts.zero == 0 ? facts.below : -1;
 }
 
-/// The intersection of the window and Gershgorin's bounds of the spectrum; the window itself if
-/// this is empty.
-template <class W>
-Window within_spectrum(const CsrRows<W>& a, const Window& window) {
-    double least = std::numeric_limits<double>::infinity();
-    double largest = -least;
-    for (std::int64_t row = 0; row < a.map.global_rows(); ++row) {
-        double centre = 0;
-        double radius = 0;
-        visit_row(a, row, [&](std::int64_t column, const W& value) {
-            (column == row ? centre : radius) += column == row ? std::real(value) : std::abs(value);
-        });
-        least = std::min(least, centre - radius);
-        largest = std::max(largest, centre + radius);
-    }
-    const Window inside{std::max(window.low, least), std::min(window.high, largest)};
+/// The intersection of the window and the bounds of the spectrum; the window itself if this is
+/// empty.
+Window within(const Window& bounds, const Window& window) {
+    const Window inside{std::max(window.low, bounds.low), std::min(window.high, bounds.high)};
     return inside.low <= inside.high ? inside : window;
 }
 
@@ -260,11 +248,15 @@ FactorForecast forecast_factorisation(Context& ctx, const EigenProblem<T>& probl
         if (options.window && forecast.fits(0) && forecast.products <= most_counting) {
             // Count slightly beyond the ends, because an eigenvalue at an end would give a pivot of
             // zero.
-            const Window window =
-                mass == nullptr ? within_spectrum(a, *options.window) : *options.window;
-            const double edge = 1e-3 * (window.high - window.low);
-            const std::int64_t low = count_below(*factorisation, a, mass, window.low - edge);
-            const std::int64_t high = count_below(*factorisation, a, mass, window.high + edge);
+            const Window window = within(value_bounds(a, mass), *options.window);
+            const double width = window.high - window.low;
+            const auto edge = [&](double end) {
+                return std::clamp(1e-3 * std::abs(end), 1e-6 * width, 1e-3 * width);
+            };
+            const std::int64_t low =
+                count_below(*factorisation, a, mass, window.low - edge(window.low));
+            const std::int64_t high =
+                count_below(*factorisation, a, mass, window.high + edge(window.high));
             forecast.inside = low < 0 || high < low ? -1 : high - low;
         }
     });

@@ -7,10 +7,12 @@
 #include <complex>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 #include "kernels/operator.hpp"
 #include "kernels/sparse/sparse_matrix.hpp"
+#include "solvers/eigen/eigen_options.hpp"
 
 namespace quiver {
 
@@ -36,6 +38,37 @@ void visit_row(const CsrRows<W>& rows, std::int64_t row, Visit&& visit) {
          e < static_cast<std::size_t>(rows.row_start[static_cast<std::size_t>(row) + 1]); ++e) {
         visit(rows.column[e], rows.value[e]);
     }
+}
+
+/// Bounds of the eigenvalues of a Hermitian matrix by Gershgorin's discs.
+template <class W>
+Window gershgorin_bounds(const CsrRows<W>& rows) {
+    Window bounds{std::numeric_limits<double>::infinity(),
+                  -std::numeric_limits<double>::infinity()};
+    for (std::int64_t row = 0; row < rows.map.global_rows(); ++row) {
+        double centre = 0;
+        double radius = 0;
+        visit_row(rows, row, [&](std::int64_t column, const W& value) {
+            (column == row ? centre : radius) += column == row ? std::real(value) : std::abs(value);
+        });
+        bounds.low = std::min(bounds.low, centre - radius);
+        bounds.high = std::max(bounds.high, centre + radius);
+    }
+    return bounds;
+}
+
+/// Bounds of the eigenvalues of A x = lambda B x (null: B = I); infinite if Gershgorin's discs do
+/// not show that B is positive definite.
+template <class W>
+Window value_bounds(const CsrRows<W>& a, const CsrRows<W>* b) {
+    const Window bounds = gershgorin_bounds(a);
+    if (b == nullptr) {
+        return bounds;
+    }
+    const double least = gershgorin_bounds(*b).low;
+    const double largest = least > 0 ? std::max(std::abs(bounds.low), std::abs(bounds.high)) / least
+                                     : std::numeric_limits<double>::infinity();
+    return {-largest, largest};
 }
 
 /// The largest sum of |entries| of a row, a bound of the norm of a Hermitian matrix.

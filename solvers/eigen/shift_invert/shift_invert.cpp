@@ -6,6 +6,7 @@
 #include <cmath>
 #include <complex>
 #include <exception>
+#include <limits>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -530,7 +531,12 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
             const Window window =
                 with_slack({to_scaled(options.window->low), to_scaled(options.window->high)},
                            pencil_->norm() / pencil_->norm_b(), rounding());
-            return slicer.find_between(window.low, window.high);
+            // A shift far beyond the spectrum would cost digits and is not needed.
+            const auto& b = pencil_->b();
+            const Window bounds = value_bounds(pencil_->a(), b ? &*b : nullptr);
+            constexpr double infinity = std::numeric_limits<double>::infinity();
+            return slicer.find_between(window.low < bounds.low ? -infinity : window.low,
+                                       window.high > bounds.high ? infinity : window.high);
         }
         switch (which_) {
             case Which::smallest:
@@ -553,7 +559,8 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
             return "solve for each end alone, or use auto or dense";
         }
         const bool is_end = which_ == Which::smallest || which_ == Which::largest;
-        return this->options().window || !is_end ? "use dense" : "use lobpcg or dense";
+        return this->options().window || !is_end || facts_.has_units ? "use dense"
+                                                                     : "use lobpcg or dense";
     }
     std::string doubt() const override {
         return "are A and B Hermitian, with both triangles stored? If so, the factorisations have "
