@@ -107,9 +107,9 @@ struct EigenOptions {
     /// If set, all eigenvalues in this interval are wanted; k, `which` and `target` are ignored.
     std::optional<Window> window = {};
     /// shift_invert() with a window gives up if more than this many eigenvalues may lie in it,
-    /// those included that rounding errors of ||A|| may move there; 0: no limit, but with
-    /// Method::automatic an eighth of the rows where a dense solve can follow. Other methods ignore
-    /// it.
+    /// those included that rounding errors of ||A|| may move there. 0: no limit, but with
+    /// Method::automatic, where a dense solve is possible, an eighth of the rows or, if that is
+    /// more, what a dense solve has found. Other methods ignore it.
     std::int64_t max_in_window = 0;
     /// The algorithm that eigensolve() runs.
     Method method = Method::automatic;

@@ -327,13 +327,15 @@ class AutomaticSolve {
         EigenOptions options = options_;
         options.max_iterations = most;
         options.max_seconds = remaining_seconds(ctx_.comm(), options_, result_.seconds);
-        if (method == Method::shift_invert && result_.method != Method::dense && options.window &&
-            options.max_in_window == 0) {
-            // Where a dense solve can follow, it is faster for a large part of the pairs.
+        if (method == Method::shift_invert && options.window && options.max_in_window == 0) {
+            // Where a dense solve is possible, it is faster for a large part of the pairs. After
+            // one, no more pairs are worth while than it has found.
             const DirectLimits limits = direct_limits(ctx_, problem_, options_);
-            options.max_in_window = limits.rows <= limits.interior
-                                        ? std::max(limits.rows / large_part, std::int64_t{1})
-                                        : 0;
+            const auto found = static_cast<std::int64_t>(result_.eigenvalues.size());
+            options.max_in_window =
+                limits.rows <= limits.interior
+                    ? std::max({limits.rows / large_part, found, std::int64_t{1}})
+                    : 0;
         }
         EigenProblem<T> problem = problem_;
         if (result_.vectors.width() > 0) {
