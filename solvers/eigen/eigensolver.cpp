@@ -355,6 +355,9 @@ class AutomaticSolve {
             return;
         }
         if (!now.converged) {
+            if (!failures_.empty() && failures_.back().first == method) {
+                failures_.pop_back();  // the method has gone on
+            }
             failures_.emplace_back(method, now.message);
         }
         EigenResult<T> before = std::exchange(result_, std::move(now));
@@ -409,7 +412,7 @@ class AutomaticSolve {
         const Method previous = result_.method;
         attempt(method, most);
         if (result_.method == previous && method != previous && result_.converged) {
-            reason_ = before + "; " + to_string(method) + " had no smaller error bounds";
+            reason_ = before + "; " + to_string(method) + " had no better answer";
         }
     }
 

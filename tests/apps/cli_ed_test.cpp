@@ -86,10 +86,12 @@ TEST_F(Ed, UsesComplexNumbersForOtherMomentaAndPrintsTerms) {
 /// it is announced.
 TEST_F(Ed, TerminationEndsTheSearchForStates) {
     for (const std::string options : {"-k 1", "-k 0 --density"}) {
+        // The file of the first pass would end the loop before the second command has begun.
         const Outcome outcome = run_script(
-            QUIVER_COMMAND " ed model:heisenberg,L=32 --sector sz=0 --sector momentum=0 " +
+            "rm -f notes\n" QUIVER_COMMAND
+            " ed model:heisenberg,L=32 --sector sz=0 --sector momentum=0 " +
                 options + " --device host --json ended.json 2>notes &\n" +
-                "until grep -q searching notes; do sleep 0.1; done\nkill -TERM $!\nwait $!",
+                "until grep -qs searching notes; do sleep 0.1; done\nkill -TERM $!\nwait $!",
             1, folder, 500);
         EXPECT_EQ(outcome.status, 1) << outcome.err << read_file(folder.path("notes"));
         EXPECT_NE(outcome.out.find("INTERRUPTED: interrupted in the search for the states"),

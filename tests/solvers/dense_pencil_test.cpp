@@ -578,8 +578,9 @@ TYPED_TEST(DensePencilTest, GradedRowsOfAPencil) {
     }
 }
 
-/// With B a dense solve may need shifts. A sparse pencil of 1600 rows is therefore factorised; one
-/// of few rows is not.
+/// With B a dense solve may need shifts. A sparse pencil of 1600 rows is therefore factorised, and
+/// a smaller one if its masses differ much and few of the eigenvalues that a dense solve makes
+/// inaccurate are wanted.
 TEST(DensePencilRule, ASparsePencilIsWeighedAgainstAFactorisation) {
     Context ctx = test::make_context();
     const auto options_for = [](Which which, int k) {
@@ -588,7 +589,7 @@ TEST(DensePencilRule, ASparsePencilIsWeighedAgainstAFactorisation) {
         options.k = k;
         return options;
     };
-    const auto chosen = [&](int n, const EigenOptions& options) {
+    const auto chosen = [&](int n, const EigenOptions& options, double least_mass = 1e-14) {
         test::DenseRows<double> rows(static_cast<std::size_t>(n),
                                      std::vector<double>(static_cast<std::size_t>(n)));
         std::vector<double> masses;
@@ -597,7 +598,7 @@ TEST(DensePencilRule, ASparsePencilIsWeighedAgainstAFactorisation) {
             if (i > 0) {
                 rows[i][i - 1] = rows[i - 1][i] = -1;
             }
-            masses.push_back(i % 3 == 0 ? 1e-14 : 1);
+            masses.push_back(i % 3 == 0 ? least_mass : 1);
         }
         SparseMatrix<double> a = test::stored(ctx, rows);
         SparseMatrix<double> b = test::diagonal<double>(ctx, masses);
@@ -613,6 +614,14 @@ TEST(DensePencilRule, ASparsePencilIsWeighedAgainstAFactorisation) {
         if (ctx.place() == Place::host || !is_end) {
             EXPECT_EQ(chosen(1600, options), Method::shift_invert);
         }
+        EXPECT_EQ(chosen(500, options), Method::shift_invert);
+        EXPECT_EQ(chosen(500, options, 0.1), Method::dense);
+        EXPECT_EQ(chosen(500, options, 0), Method::dense);  // infinite eigenvalues
+        EXPECT_EQ(chosen(200, options), Method::dense);
+    }
+    window.window = Window{0.5, 3};  // about a third of the eigenvalues
+    for (const EigenOptions& options :
+         {options_for(Which::smallest, 100), options_for(Which::largest, 4), window}) {
         EXPECT_EQ(chosen(500, options), Method::dense);
     }
 }

@@ -689,5 +689,44 @@ TYPED_TEST(GradedPencilTest, UnitsThatFitTheValuesFoundBetter) {
     }
 }
 
+/// In the units of the pencil, rounding errors of A exceed the entries of B.
+TEST(ShiftInvert, ADiagonalPencilOverThirtyDecades) {
+    Context ctx = test::make_context();
+    constexpr int n = 120;
+    for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+        std::mt19937_64 random(seed);
+        std::vector<double> exact(n);
+        std::vector<double> mass(n);
+        for (int i = 0; i < n; ++i) {
+            const auto at = static_cast<std::size_t>(i);
+            exact[at] = std::uniform_real_distribution<double>(1, 6)(random);
+            mass[at] = std::pow(10.0, -30.0 * i / (n - 1));
+        }
+        const auto diagonal = [&](bool with_values) {
+            return test::matrix_from_rows<double>(ctx, n, [&](std::int64_t row, auto& entries) {
+                const auto at = static_cast<std::size_t>(row);
+                entries.add(row, mass[at] * (with_values ? exact[at] : 1));
+            });
+        };
+        SparseMatrix<double> a = diagonal(true);
+        SparseMatrix<double> b = diagonal(false);
+        EigenOptions options;
+        options.which = Which::target;
+        options.target = 3.42;
+        options.k = 4;
+        EigenProblem<double> problem{a};
+        problem.b = &b;
+        options.method = Method::shift_invert;
+        const auto result = eigensolve(ctx, problem, options);
+        EXPECT_TRUE(result.converged) << seed << ' ' << result.message;
+        EXPECT_EQ(result.multiplicity, Multiplicity::verified) << seed;
+        const std::vector<double> expected = test::wanted(exact, options);
+        ASSERT_EQ(result.eigenvalues.size(), expected.size());
+        for (std::size_t j = 0; j < expected.size(); ++j) {
+            EXPECT_NEAR(result.eigenvalues[j], expected[j], 1e-13) << seed;
+        }
+    }
+}
+
 }  // namespace
 }  // namespace quiver

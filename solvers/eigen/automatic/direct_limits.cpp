@@ -27,6 +27,9 @@ constexpr double dense_products = 0.2;
 /// Assumed ratio of the work of a dense solve with B to that without. Measured for 1000 rows: 1.6
 /// if B is well-conditioned, 9 with a shift; the condition of B is not known here.
 constexpr double mass_work = 4;
+/// Measured ratio of the seconds of a complex dense solve to those of a real one, 2,600 to 3,800
+/// rows: 3.0 to 4.4. A sparse factorisation is slower by about 1.4.
+constexpr double complex_work = 2.5;
 /// How many times as fast cuSOLVER is for 4,000 and more rows
 /// (docs/results/2026-11-27_direct_gpu.md: 0.5 s for 4,096 rows on an H100).
 constexpr double cusolver_speed = 20;
@@ -43,7 +46,8 @@ bool wants_many_rows(std::int64_t rows, const EigenOptions& options) {
 
 double DirectLimits::dense_work(std::int64_t most) const {
     const auto n = static_cast<double>(rows);
-    const double speed = (uses_cusolver ? cusolver_speed : 1) / (has_mass ? mass_work : 1);
+    const double speed = (uses_cusolver ? cusolver_speed : 1) / (has_mass ? mass_work : 1) /
+                         (is_complex ? complex_work : 1);
     return rows <= most ? dense_products * n * n * n / speed
                         : std::numeric_limits<double>::infinity();
 }
@@ -77,6 +81,7 @@ DirectLimits direct_limits(Context& ctx, const EigenProblem<T>& problem,
     limits.is_stored = is_stored(&problem.a) && is_stored(problem.b);
     limits.is_dense = limits.is_stored && (is_dense(&problem.a) || is_dense(problem.b));
     limits.has_mass = problem.b != nullptr;
+    limits.is_complex = is_complex_v<T>;
     limits.can_factorise = can_factorise(ctx, problem);
     limits.needs_cudss = limits.can_factorise && limits.rows > most_ldlt_rows &&
                          factor_library(ctx, limits.rows) == FactorLibrary::cudss;

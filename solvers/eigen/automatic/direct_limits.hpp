@@ -22,6 +22,7 @@ struct DirectLimits {
     bool is_stored = false;
     bool is_dense = false;
     bool has_mass = false;
+    bool is_complex = false;
     /// Most rows of a dense solve: in general, for interior eigenvalues, and for large k; 0 if not
     /// possible.
     std::int64_t dense = 0;

@@ -10,6 +10,7 @@
 #include "blockvec/error.hpp"
 #include "blockvec/number_text.hpp"
 #include "blockvec/scalar_list.hpp"
+#include "solvers/eigen/automatic/both_ends.hpp"
 #include "solvers/eigen/automatic/direct_limits.hpp"
 #include "solvers/eigen/chebyshev/chebyshev_filter.hpp"
 #include "solvers/eigen/chebyshev/filter_step.hpp"
@@ -60,14 +61,23 @@ constexpr double products_per_row = 12;
 /// Multiply-adds that an iteration makes in the time of one multiply-add of SparseLdlt: 0.14 to
 /// 0.21 ns were measured against 0.8 ns.
 constexpr double iteration_speed = 4;
+/// A complex multiply-add of an iteration: 4 real ones in the caches, twice the bytes elsewhere.
+constexpr double complex_product = 3;
 /// The same for an iteration on a GPU.
 constexpr double gpu_iteration_speed = 120;
 /// For a window without B, shift_invert() of any work is chosen if a filter would take at least
 /// this many times its work. The eigenvalues in a window are counted first if each of the two
 /// factorisations for this takes at most 1 / counting_share of cheap_products or, if that is more,
 /// of the work of a filter for the fewest pairs.
-constexpr double surely_slower = 4;
+constexpr double surely_slower = 1.5;
 constexpr double counting_share = 20;
+/// Pencils whose a_ii / b_ii differ by this factor count as graded. For 1000 rows with some masses
+/// of 1e-9 to 1e-14 a dense solve took 0.25 s, with a shift 0.8 s, shift_invert() 0.1 to 0.2 s.
+/// Up to least_graded_rows rows a dense solve takes 0.05 s even with shifts.
+constexpr double graded_ratio = 1e6;
+constexpr std::int64_t least_graded_rows = 256;
+/// The ratio of the work of such a dense solve to DirectLimits::dense_work().
+constexpr double shifted_dense = 2;
 
 /// Lanczos steps that find the ends of the spectrum for the forecast of a filter.
 constexpr int forecast_steps = 24;
@@ -139,6 +149,34 @@ MethodChoice with_patience(MethodChoice choice, const DirectLimits& limits,
     return choice;
 }
 
+/// shift_invert() for few pairs of a small pencil whose eigenvalues differ so much in size that the
+/// errors of a dense solve, which are relative to the largest, would need further solves with
+/// shifts; else Method::automatic.
+template <class T>
+MethodChoice choose_graded(Context& ctx, const EigenProblem<T>& problem,
+                           const EigenOptions& options, const DirectLimits& limits) {
+    const bool few = options.window || large_part * options.k <= limits.rows;
+    if (problem.b == nullptr || limits.rows < least_graded_rows || limits.rows > limits.dense ||
+        !limits.can_factorise || !few || options.which == Which::largest ||
+        asks_for_both_ends(options) || problem.preconditioner != nullptr ||
+        problem.inverse != nullptr) {
+        return {Method::automatic, ""};
+    }
+    const FactorForecast forecast = forecast_factorisation(ctx, problem, options, cheap_products);
+    const double pairs = likely_pairs(options, static_cast<double>(forecast.inside), 1);
+    const bool counted =
+        !options.window || (forecast.inside >= 0 && large_part * forecast.inside <= limits.rows);
+    if (!counted || forecast.value_ratio < graded_ratio || !std::isfinite(forecast.value_ratio) ||
+        !forecast.fits(pairs) ||
+        forecast.solve_products(pairs, true) > shifted_dense * limits.dense_work(limits.dense)) {
+        return {Method::automatic, ""};
+    }
+    return with_patience({Method::shift_invert,
+                          "few eigenvalues of a pencil whose a_ii / b_ii differ by a factor of " +
+                              number_text(forecast.value_ratio, 2)},
+                         limits, forecast);
+}
+
 /// The direct method for a window or a target; Method::automatic if an iteration costs less or the
 /// factors are too large (then with the reason).
 template <class T>
@@ -146,36 +184,48 @@ MethodChoice choose_interior(Context& ctx, const EigenProblem<T>& problem,
                              const EigenOptions& options, const DirectLimits& limits) {
     const std::string what = options.window ? "a window" : "eigenvalues nearest a target";
     const std::string rows = " of a matrix with " + std::to_string(limits.rows) + " rows";
-    const double dense = limits.dense_work(limits.interior);
+    double dense = limits.dense_work(limits.interior);
     std::string why_not;
     if (limits.can_factorise) {
         const FilterForecast filter = forecast_filter(ctx, problem, options);
         const FactorForecast forecast = forecast_factorisation(
             ctx, problem, options,
             std::max(cheap_products, filter.work(likely_pairs(options, 0))) / counting_share);
-        if (limits.rows <= limits.many && large_part * forecast.inside >= limits.rows) {
+        const bool counted = forecast.inside >= 0;
+        const auto inside = static_cast<double>(std::max<std::int64_t>(forecast.inside, 0));
+        const double pairs = likely_pairs(options, inside, counted ? 5 : likely_pairs(options, 0));
+        const double work = forecast.solve_products(pairs, true);
+        const double filtered = filter.work(inside);
+        dense = limits.dense_work(counted ? limits.many : limits.interior);
+        const bool few_rows = limits.rows <= limits.interior;
+        if (forecast.fits(pairs) && work < dense) {
+            // Of the methods that iterate, only the filter takes a window with a B, and not every
+            // B.
+            const bool must = options.window && problem.b != nullptr;
+            if (must || work <= cheap_products) {
+                return with_patience({Method::shift_invert, what + rows + ", " + forecast.words()},
+                                     limits, forecast);
+            }
+            const std::string count = " with " + std::to_string(forecast.inside) + " eigenvalues, ";
+            if (counted && few_rows) {
+                return with_patience({Method::shift_invert, what + rows + count + forecast.words()},
+                                     limits, forecast);
+            }
+            if (inside > 0 && surely_slower * work <= filtered) {
+                return with_patience(
+                    {Method::shift_invert,
+                     what + rows + count + forecast.words() + "; a filter would take " +
+                         number_text(filter.products(inside), 2) + " products"},
+                    limits, forecast);
+            }
+        }
+        const bool many = counted && large_part * forecast.inside >= limits.rows;
+        if (std::isfinite(dense) && !few_rows && !many && filtered > 0 && filtered < dense) {
+            return {Method::automatic, ""};
+        }
+        if (counted && std::isfinite(dense)) {
             return {Method::dense, "the window has " + std::to_string(forecast.inside) + " of " +
                                        std::to_string(limits.rows) + " eigenvalues"};
-        }
-        const double pairs = forecast.inside < 0
-                                 ? likely_pairs(options, 0)
-                                 : likely_pairs(options, static_cast<double>(forecast.inside), 5);
-        const double work = forecast.solve_products(pairs, true);
-        // Of the methods that iterate, only the filter takes a window with a B, and not every B.
-        const bool must = options.window && problem.b != nullptr;
-        if (forecast.fits(pairs) && work < dense && (must || work <= cheap_products)) {
-            return with_patience({Method::shift_invert, what + rows + ", " + forecast.words()},
-                                 limits, forecast);
-        }
-        const auto inside = static_cast<double>(forecast.inside);
-        if (forecast.fits(pairs) && work < dense && inside > 0 &&
-            surely_slower * work <= filter.work(inside)) {
-            return with_patience(
-                {Method::shift_invert, what + rows + " with " + std::to_string(forecast.inside) +
-                                           " eigenvalues, " + forecast.words() +
-                                           "; a filter would take " +
-                                           number_text(filter.products(inside), 2) + " products"},
-                limits, forecast);
         }
         if (!forecast.fits(pairs)) {
             why_not = forecast.words_of_too_much();
@@ -253,7 +303,8 @@ MethodChoice choose_end(Context& ctx, const EigenProblem<T>& problem, const Eige
 template <class T>
 double product_work(const EigenProblem<T>& problem, bool on_gpu) {
     const auto rows = static_cast<double>(problem.a.row_map().global_rows());
-    return (stored_entries<T>(&problem.a) + stored_entries<T>(problem.b) +
+    return (is_complex_v<T> ? complex_product : 1) *
+           (stored_entries<T>(&problem.a) + stored_entries<T>(problem.b) +
             products_per_row * rows) /
            (on_gpu ? gpu_iteration_speed : iteration_speed);
 }
@@ -306,7 +357,10 @@ MethodChoice choose_method(Context& ctx, const EigenProblem<T>& problem,
         check_options(options, dimensions(problem));
     }
     const DirectLimits limits = direct_limits(ctx, problem, options);
-    MethodChoice direct = choose_dense(limits, options);
+    MethodChoice direct = choose_graded(ctx, problem, options, limits);
+    if (direct.method == Method::automatic) {
+        direct = choose_dense(limits, options);
+    }
     const bool interior = is_interior(options) && problem.inverse == nullptr;
     if (direct.method == Method::automatic && interior &&
         ((limits.can_factorise &&

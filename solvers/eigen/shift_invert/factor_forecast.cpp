@@ -68,6 +68,38 @@ Window within(const Window& bounds, const Window& window) {
     return inside.low <= inside.high ? inside : window;
 }
 
+template <class W>
+std::vector<double> diagonal_of(const CsrRows<W>& rows) {
+    std::vector<double> diagonal(static_cast<std::size_t>(rows.map.global_rows()));
+    for (std::int64_t row = 0; row < rows.map.global_rows(); ++row) {
+        visit_row(rows, row, [&](std::int64_t column, const W& value) {
+            if (column == row) {
+                diagonal[static_cast<std::size_t>(row)] += std::real(value);
+            }
+        });
+    }
+    return diagonal;
+}
+
+/// FactorForecast::value_ratio.
+template <class W>
+double ratio_of_values(const CsrRows<W>& a, const CsrRows<W>& b) {
+    const std::vector<double> of_a = diagonal_of(a);
+    const std::vector<double> of_b = diagonal_of(b);
+    double least = std::numeric_limits<double>::infinity();
+    double largest = 0;
+    for (std::size_t row = 0; row < of_a.size(); ++row) {
+        if (!(of_b[row] > 0)) {
+            return std::numeric_limits<double>::infinity();
+        }
+        if (const double size = std::abs(of_a[row]); size > 0) {
+            least = std::min(least, size / of_b[row]);
+            largest = std::max(largest, size / of_b[row]);
+        }
+    }
+    return largest > 0 ? largest / least : 1;
+}
+
 /// The number of stored entries of A and B.
 template <class W>
 double stored_entries(const CsrRows<W>& a, const CsrRows<W>* b) {
@@ -197,7 +229,9 @@ double FactorForecast::solve_products(double pairs, bool interior) const {
     constexpr double most_shifts = 21;
     constexpr double solves = 16;
     constexpr double half_basis = 15;
-    const double vector = 2 * (pairs + half_basis) * static_cast<double>(rows);
+    constexpr double product_speed = 4;  // of BLAS, whose complex multiply-add takes as long as 4
+    const double vector =
+        (is_complex ? 4 : 1) / product_speed * 2 * (pairs + half_basis) * static_cast<double>(rows);
     return analysis_products + shifts * overhead_products +
            (interior ? most_shifts : shifts) * products +
            pairs * solves * (column_products + vector);
@@ -242,6 +276,8 @@ FactorForecast forecast_factorisation(Context& ctx, const EigenProblem<T>& probl
         const std::unique_ptr<Factorisation<Wide>> factorisation =
             predict_factors(ctx, a, mass, forecast);
         forecast.rows = a.map.global_rows();
+        forecast.is_complex = is_complex_v<T>;
+        forecast.value_ratio = mass == nullptr ? 1 : ratio_of_values(a, *mass);
         forecast.column_bytes = forecast.library == FactorLibrary::cudss
                                     ? 0
                                     : sizeof(Wide) * static_cast<double>(forecast.rows);

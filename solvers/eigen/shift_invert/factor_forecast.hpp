@@ -26,6 +26,7 @@ FactorLibrary factor_library(Context& ctx, std::int64_t rows);
 struct FactorForecast {
     FactorLibrary library = FactorLibrary::ldlt;
     std::int64_t rows = 0;
+    bool is_complex = false;
     /// Entries of L; if the factors of SparseLdlt do not fit, a lower bound.
     std::int64_t entries = 0;
     /// Costs in multiply-adds of SparseLdlt (some 0.8 ns each): the multiply-adds of one
@@ -43,6 +44,10 @@ struct FactorForecast {
     double most_bytes = 0;
     /// The number of eigenvalues in the window if they were counted, else -1.
     std::int64_t inside = -1;
+    /// The ratio of the largest a_ii / b_ii to the least, in modulus: an estimate of that of the
+    /// eigenvalues which no choice of units changes. Rows with a_ii = 0 do not count; infinity if a
+    /// b_ii is not positive. 1 without B.
+    double value_ratio = 1;
 
     /// True if the factors fit together with the three vectors that shift_invert() keeps for each
     /// of `pairs` pairs.
