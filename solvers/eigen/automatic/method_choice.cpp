@@ -198,28 +198,23 @@ MethodChoice choose_interior(Context& ctx, const EigenProblem<T>& problem,
         const double filtered = filter.work(inside);
         dense = limits.dense_work(counted ? limits.many : limits.interior);
         const bool few_rows = limits.rows <= limits.interior;
-        if (forecast.fits(pairs) && work < dense) {
-            // Of the methods that iterate, only the filter takes a window with a B, and not every
-            // B.
-            const bool must = options.window && problem.b != nullptr;
-            if (must || work <= cheap_products) {
-                return with_patience({Method::shift_invert, what + rows + ", " + forecast.words()},
-                                     limits, forecast);
-            }
-            const std::string count = " with " + std::to_string(forecast.inside) + " eigenvalues, ";
-            if (counted && few_rows) {
-                return with_patience({Method::shift_invert, what + rows + count + forecast.words()},
-                                     limits, forecast);
-            }
-            if (inside > 0 && surely_slower * work <= filtered) {
-                return with_patience(
-                    {Method::shift_invert,
-                     what + rows + count + forecast.words() + "; a filter would take " +
-                         number_text(filter.products(inside), 2) + " products"},
-                    limits, forecast);
-            }
-        }
         const bool many = counted && large_part * forecast.inside >= limits.rows;
+        // Of the methods that iterate, only the filter takes a window with a B, and not every B.
+        const bool must = options.window && problem.b != nullptr;
+        const bool is_cheap = must || work <= cheap_products;
+        const bool beats_filter = inside > 0 && surely_slower * work <= filtered;
+        // For so many pairs of few rows eigensolve() does not let shift_invert() finish.
+        if (forecast.fits(pairs) && work < dense && !(many && few_rows) &&
+            (is_cheap || (counted && few_rows) || beats_filter)) {
+            std::string why = what + rows;
+            why += is_cheap ? ", " : " with " + std::to_string(forecast.inside) + " eigenvalues, ";
+            why += forecast.words();
+            if (!is_cheap && !few_rows) {
+                why += "; a filter would take " + number_text(filter.products(inside), 2) +
+                       " products";
+            }
+            return with_patience({Method::shift_invert, why}, limits, forecast);
+        }
         if (std::isfinite(dense) && !few_rows && !many && filtered > 0 && filtered < dense) {
             return {Method::automatic, ""};
         }
