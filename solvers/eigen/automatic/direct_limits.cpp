@@ -27,8 +27,8 @@ constexpr double dense_products = 0.2;
 /// Assumed ratio of the work of a dense solve with B to that without. Measured for 1000 rows: 1.6
 /// if B is well-conditioned, 9 with a shift; the condition of B is not known here.
 constexpr double mass_work = 4;
-/// Measured ratio of the seconds of a complex dense solve to those of a real one, 2,600 to 3,800
-/// rows: 3.0 to 4.4. A sparse factorisation is slower by about 1.4.
+/// The ratio of the work of a complex dense solve to that of a real one. Measured with a window:
+/// 2.3 for 2,652 rows, 4.4 for 3,782.
 constexpr double complex_work = 2.5;
 /// How many times as fast cuSOLVER is for 4,000 and more rows
 /// (docs/results/2026-11-27_direct_gpu.md: 0.5 s for 4,096 rows on an H100).

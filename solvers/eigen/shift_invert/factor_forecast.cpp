@@ -68,33 +68,19 @@ Window within(const Window& bounds, const Window& window) {
     return inside.low <= inside.high ? inside : window;
 }
 
-template <class W>
-std::vector<double> diagonal_of(const CsrRows<W>& rows) {
-    std::vector<double> diagonal(static_cast<std::size_t>(rows.map.global_rows()));
-    for (std::int64_t row = 0; row < rows.map.global_rows(); ++row) {
-        visit_row(rows, row, [&](std::int64_t column, const W& value) {
-            if (column == row) {
-                diagonal[static_cast<std::size_t>(row)] += std::real(value);
-            }
-        });
-    }
-    return diagonal;
-}
-
 /// FactorForecast::value_ratio.
 template <class W>
 double ratio_of_values(const CsrRows<W>& a, const CsrRows<W>& b) {
-    const std::vector<double> of_a = diagonal_of(a);
-    const std::vector<double> of_b = diagonal_of(b);
     double least = std::numeric_limits<double>::infinity();
     double largest = 0;
-    for (std::size_t row = 0; row < of_a.size(); ++row) {
-        if (!(of_b[row] > 0)) {
+    for (std::int64_t row = 0; row < a.map.global_rows(); ++row) {
+        const double mass = diagonal_entry(b, row);
+        if (!(mass > 0)) {
             return std::numeric_limits<double>::infinity();
         }
-        if (const double size = std::abs(of_a[row]); size > 0) {
-            least = std::min(least, size / of_b[row]);
-            largest = std::max(largest, size / of_b[row]);
+        if (const double value = std::abs(diagonal_entry(a, row)) / mass; value > 0) {
+            least = std::min(least, value);
+            largest = std::max(largest, value);
         }
     }
     return largest > 0 ? largest / least : 1;

@@ -40,6 +40,16 @@ void visit_row(const CsrRows<W>& rows, std::int64_t row, Visit&& visit) {
     }
 }
 
+/// The real part of the diagonal entry of a row; 0 if none is stored.
+template <class W>
+double diagonal_entry(const CsrRows<W>& rows, std::int64_t row) {
+    double sum = 0;
+    visit_row(rows, row, [&](std::int64_t column, const W& value) {
+        sum += column == row ? std::real(value) : 0;
+    });
+    return sum;
+}
+
 /// Bounds of the eigenvalues of a Hermitian matrix by Gershgorin's discs.
 template <class W>
 Window gershgorin_bounds(const CsrRows<W>& rows) {

@@ -55,16 +55,9 @@ ShiftedPencil<W>::ShiftedPencil(int threads, CsrRows<W> a, std::optional<CsrRows
 
 template <class W>
 double ShiftedPencil<W>::least_ratio() const {
-    const auto diagonal = [](const CsrRows<W>& rows, std::int64_t row) {
-        double sum = 0;
-        visit_row(rows, row, [&](std::int64_t column, const W& value) {
-            sum += column == row ? std::real(value) : 0;
-        });
-        return sum;
-    };
     double least = std::numeric_limits<double>::infinity();
     for (std::int64_t row = 0; row < rows(); ++row) {
-        least = std::min(least, diagonal(a_, row) / (b_ ? diagonal(*b_, row) : 1));
+        least = std::min(least, diagonal_entry(a_, row) / (b_ ? diagonal_entry(*b_, row) : 1));
     }
     return least;
 }
