@@ -501,7 +501,7 @@ class AutomaticSolve {
     /// Called if shift_invert() has not converged.
     void replace_factorisation() {
         const DirectLimits limits = direct_limits(ctx_, problem_, options_);
-        if (limits.rows <= limits.interior) {
+        if (limits.rows <= (is_interior(options_) ? limits.many : limits.interior)) {
             hand_over(Method::dense, options_.max_iterations, words_of_few_rows(limits.rows));
         } else if (!options_.window || problem_.b == nullptr) {
             const MethodChoice next = choose_iteration(problem_, options_);

@@ -296,13 +296,13 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
         if (may_go_on()) {
             progress_.most_between = limits ? many : SlicerOptions::no_limit;
             solve_in_own_units(a, b);
-            progress_.most_between = SlicerOptions::no_limit;
         }
         const bool was_limited = limits && slicer_ && slicer_->is_stopped();
         if (may_go_on()) {
             facts_.has_units = true;
             finish_search(find_in_units(a, *b));
         }
+        progress_.most_between = SlicerOptions::no_limit;
         if (may_go_on() && was_limited) {
             solve_in_own_units(a, b);
         }

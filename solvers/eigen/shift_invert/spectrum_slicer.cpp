@@ -724,14 +724,25 @@ bool SpectrumSlicer<W>::cover(const Window& wanted, int& attempt, Window& covere
 
 template <class W>
 bool SpectrumSlicer<W>::find_between(double low, double high) {
+    // Shifts that move away from eigenvalues at an end may cover far more than the window. Beyond
+    // this factor the factorisations do not resolve it, and a quarter of all eigenvalues is too
+    // much.
+    constexpr std::int64_t most_growth = 8;
+    std::int64_t fewest = pencil_.rows();
     Window covered;
     for (int attempt = 0; cover({low, high}, attempt, covered); ++attempt) {
         const std::int64_t inside = count(covered.low, covered.high);
-        if (inside > options_.most_between) {
+        fewest = std::min(fewest, inside);
+        const bool is_resolved = !(covered.high - covered.low > most_growth * (high - low)) &&
+                                 inside <= most_growth * fewest;
+        const std::int64_t limit = is_resolved
+                                       ? options_.most_between
+                                       : std::min(options_.most_between, pencil_.rows() / 4);
+        if (inside > limit) {
             fail(std::to_string(inside) +
                  " eigenvalues lie in the window or may be moved into it by rounding errors, more "
                  "than the limit " +
-                 std::to_string(options_.most_between));
+                 std::to_string(limit));
             stopped_ = true;
             return false;
         }
