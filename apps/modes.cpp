@@ -166,6 +166,7 @@ void take_result(const ModesResult<T>& result, ModesReport& report) {
     EigsReport& solve = report.solve;
     solve.eigenvalues = eigen.eigenvalues;
     solve.residuals = eigen.residuals;
+    solve.errors = eigen.errors;
     solve.norm_estimate = eigen.norm_estimate;
     solve.tolerance = eigen.tolerance;
     solve.verified = eigen.multiplicity == Multiplicity::verified;
@@ -191,6 +192,9 @@ std::string to_table(const ModesCommand& command, const ModesReport& report) {
                         : solve.interrupted ? "INTERRUPTED"
                                             : "NOT CONVERGED",
                         facts.rigid, facts.unstable);
+    if (facts.rigid > 0) {
+        text += fmt::format("rigid       up to {:.3g} {}\n", facts.rigid_limit, command.unit);
+    }
     if (facts.infinite > 0) {
         text += fmt::format("infinite    {}{}: the null space of M\n",
                             facts.infinite_at_least ? "at least " : "",
@@ -208,17 +212,20 @@ std::string to_table(const ModesCommand& command, const ModesReport& report) {
         text += fmt::format("total mass  {:.6g} in x, {:.6g} in y, {:.6g} in z\n",
                             facts.total_masses[0], facts.total_masses[1], facts.total_masses[2]);
     }
-    text += fmt::format("\n{:>6}{:>16}{:>14}{:>11}", "mode", "frequency " + command.unit,
-                        "modal mass", "residual");
+    text += fmt::format("\n{:>6}{:>16}{:>8}{:>14}{:>11}", "mode", "frequency " + command.unit,
+                        "digits", "modal mass", "residual");
     for (std::size_t d = 0; d < directions; ++d) {
         text += fmt::format("{:>8}", fmt::format("{} %", direction_names[d]));
         shares.push_back(facts.effective_masses(d));
     }
     text += "\n";
     std::vector<double> captured(directions);
+    const std::vector<int> digits = correct_digits(solve);
     for (std::size_t i = 0; i < facts.frequencies.size(); ++i) {
-        text += fmt::format("{:>6}{:>16.9g}{:>14.5g}{:>11.1e}", i + 1, facts.frequencies[i],
-                            facts.modal_masses[i], solve.residuals[i] / solve.norm_estimate);
+        const bool has_digits = i < digits.size() && facts.frequencies[i] != 0;
+        text += fmt::format("{:>6}{:>16.9g}{:>8}{:>14.5g}{:>11.1e}", i + 1, facts.frequencies[i],
+                            has_digits ? std::to_string(digits[i]) : "-", facts.modal_masses[i],
+                            solve.residuals[i] / solve.norm_estimate);
         for (std::size_t d = 0; d < directions; ++d) {
             const double share = 100 * shares[d][i] / facts.total_masses[d];
             captured[d] += share;
@@ -227,7 +234,7 @@ std::string to_table(const ModesCommand& command, const ModesReport& report) {
         text += "\n";
     }
     if (directions > 0) {
-        text += fmt::format("{:>47}", "all modes");
+        text += fmt::format("{:>55}", "all modes");
         for (const double share : captured) {
             text += fmt::format("{:>8.2f}", share);
         }
@@ -267,6 +274,8 @@ std::string to_json(const ModesCommand& command, const ModesReport& report) {
         {"frequencies", json_numbers(facts.frequencies)},
         {"eigenvalues", json_numbers(solve.eigenvalues)},
         {"residuals", json_numbers(solve.residuals)},
+        {"errors", json_numbers(solve.errors)},
+        {"digits", correct_digits(solve)},
         {"norm_estimate", json_number(solve.norm_estimate)},
         {"modal_masses", json_numbers(facts.modal_masses)},
         {"rigid", facts.rigid},

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <ctime>
+#include <limits>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -113,13 +114,21 @@ std::string digits_line(const EigsReport& report) {
     if (without == 0 || !report.converged) {
         return "";
     }
-    const bool may_help =
-        report.method != "dense" && !report.tolerance_raised && report.tolerance > 1e-14;
+    constexpr double rounding_units = 64;
+    const double rounding =
+        rounding_units * report.norm_estimate *
+        (is_single(report.matrix.scalar) ? std::numeric_limits<float>::epsilon()
+                                         : std::numeric_limits<double>::epsilon());
+    const bool may_help = report.method != "dense" && !report.tolerance_raised &&
+                          std::any_of(report.residuals.begin(), report.residuals.end(),
+                                      [&](double residual) { return residual > rounding; });
+    const bool was_chosen = report.method_reason.empty();
     return fmt::format(
-        "digits      {} below the error bound, so that no digit is certain; {}{}\n",
+        "digits      {} below the error bound, so that no digit is certain; {}{}{}\n",
         without == 1 ? "1 eigenvalue lies" : fmt::format("{} eigenvalues lie", without),
         may_help ? "a smaller --tol may give more"
                  : "rounding errors allow no more in this precision",
+        was_chosen && report.method != "shift-invert" ? ", and so may --method shift-invert" : "",
         !is_single(report.matrix.scalar)   ? ""
         : report.matrix.scalar == Dtype::s ? ", and so may --scalar d"
                                            : ", and so may --scalar z");

@@ -206,6 +206,15 @@ void Comm::settle(ErrorKind kind, const std::string& message) const {
     throw_collective(static_cast<ErrorKind>(head[0]), agreed);
 }
 
+void Comm::tell(ErrorKind kind, const std::string& message) const {
+    if (size_ > 1) {
+        try {
+            settle(kind, message);
+        } catch (const Error&) {
+        }
+    }
+}
+
 void Comm::abort(int status) const {
     if (shared_) {
         MPI_Abort(handle(), status);

@@ -51,8 +51,10 @@ class Comm {
     void barrier() const;
 
     /// Runs `phase` on this rank, then agrees over all ranks whether any rank threw. If so, every
-    /// rank throws the error of the lowest failing rank, marked collective. Costs one all-reduce if
-    /// no rank threw. `phase` may communicate only if it fails on all ranks alike or on none.
+    /// rank throws the error of the lowest failing rank, marked collective; a rank whose error is
+    /// already collective throws that one. Costs one all-reduce if no rank threw. `phase` may
+    /// communicate only if it fails on all ranks alike or on none; a Context of one process in it
+    /// may fail on one rank.
     ///
     /// For tests: with `QUIVER_FAULT=N@R` in the environment, rank R throws MemoryError after the
     /// phase of the N-th agreement of this communicator (counted from 1); with `N@R:kill`, rank R
@@ -65,11 +67,14 @@ class Comm {
             phase();
             fail_on_request();
         } catch (const Error& error) {
-            if (error.collective()) {
-                throw;
+            if (!error.collective()) {
+                kind = error.kind();
+                message = error.what();
+            } else {
+                // The mark may come from a Context of this process alone.
+                tell(error.kind(), error.what());
+                throw;  // the class of the error is kept
             }
-            kind = error.kind();
-            message = error.what();
         } catch (const std::bad_alloc&) {
             kind = ErrorKind::memory;
             message = "out of host memory";
@@ -86,6 +91,8 @@ class Comm {
   private:
     /// Agrees on this rank's outcome; throws the error of the lowest failing rank on all ranks.
     void settle(ErrorKind kind, const std::string& message) const;
+    /// settle() of a rank that throws an error of its own.
+    void tell(ErrorKind kind, const std::string& message) const;
     /// Injects the fault of QUIVER_FAULT after the agreement that it names.
     void fail_on_request() const;
 

@@ -108,8 +108,8 @@ class AccuracyWarning(RuntimeWarning):
     """More than half of the eigenvalues are smaller than the bounds of their errors.
 
     No digit of them is certain, although their residuals are within the tolerance. Values that
-    may be 0, because value and bound are rounding errors of ||A||, do not count: a matrix with
-    entries of very different sizes may lose all digits of small eigenvalues without a warning.
+    may be 0, because value and bound are rounding errors of ||A||, count only if several
+    eigenvalues were found and none of them has a certain digit.
     """
 
 
@@ -575,7 +575,7 @@ def _convert_bounds(sign: float, info: EigenInfo, u: Any, order: np.ndarray, str
 
 def _warn_of_lost_digits(values: np.ndarray, info: EigenInfo, char: str,
                          has_mass: bool) -> None:
-    """Warns if more than half of the eigenvalues have no certain digit."""
+    """Warns if more than half of the eigenvalues have no certain digit (see AccuracyWarning)."""
     if len(info.errors) != len(values) or len(values) == 0:
         return
     size = np.abs(values)
@@ -583,7 +583,10 @@ def _warn_of_lost_digits(values: np.ndarray, info: EigenInfo, char: str,
     may_be_zero = (size <= rounding) & (info.errors <= rounding)
     if has_mass:  # its bounds also depend on the condition of M
         may_be_zero |= info.residuals <= rounding
-    count = int(np.count_nonzero((info.errors >= size) & ~may_be_zero))
+    uncertain = info.errors >= size
+    if len(values) == 1 or not uncertain.all():
+        uncertain &= ~may_be_zero
+    count = int(np.count_nonzero(uncertain))
     if 2 * count > len(values):
         cure = ("; a smaller tol may give more" if not info.tolerance_raised else
                 "" if info.method in ("dense", "shift-invert") else

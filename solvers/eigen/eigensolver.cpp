@@ -537,6 +537,11 @@ EigenResult<T> eigensolve(Context& ctx, const EigenProblem<T>& problem,
     if (asks_for_both_ends(options) && !is_direct(options.method)) {
         return solve_both_ends(ctx, problem, options);
     }
+    if (options.max_basis > 0 &&
+        (options.method == Method::lobpcg || options.method == Method::dense)) {
+        ctx.emit(NoticeEvent{std::string(to_string(options.method)) +
+                             ": max_basis is ignored, because the method has no basis to limit"});
+    }
     EigenResult<T> result = accurate_solve(ctx, problem, options, options.method);
     result.message += help_for_lobpcg(ctx, problem, result);
     return result;

@@ -38,16 +38,21 @@ struct MethodChoice {
 /// predicts the work of shift_invert(). It is chosen if its factors fit the memory, if its work is
 /// less than that of a possible dense solve, and if one of these holds: its work is at most some
 /// 5 s on one core; the problem is a window with a B; the problem is a window without B whose
-/// eigenvalues two factorisations have counted, and the work is at most a quarter of that predicted
-/// for window_filter(). Otherwise up to 3,000 rows get a dense solve. This gathers the matrix on
-/// rank 0.
+/// eigenvalues two factorisations have counted, and there are at most 3,000 rows, or the work is at
+/// most two thirds of that predicted for window_filter(). Otherwise up to 3,000 rows get a dense
+/// solve. This gathers the matrix on rank 0.
+///
+/// A pencil of 256 to 1,024 rows whose a_ii / b_ii differ by a factor of 1e6 or more gets
+/// shift_invert() if at most an eighth of the eigenvalues are wanted, not at the upper end, and the
+/// predicted work is less than that of a dense solve with a shift.
 ///
 /// On the host, an end of the spectrum that is crowded (a short Lanczos run finds this), or any end
 /// with a B, gets shift_invert() if its predicted work is small: up to 20,000 rows, with a B
 /// 100,000. With a B it otherwise gets a dense solve if that takes some 5 s at most. Up to 3,000
 /// rows, shift_invert(), if it is the first method, hands over to a dense solve after 30
 /// factorisations or, if that is more, once they have taken as long as that solve, and with a
-/// window if more than an eighth of all eigenvalues may lie in it.
+/// window if more than an eighth of all eigenvalues may lie in it. Interior problems with up to
+/// 4,096 rows, for which shift_invert() has not converged, are solved densely, too.
 ///
 /// Other problems begin with the method that is fastest for easy problems. With stored entries and
 /// at most 50,000 rows (on the host with MUMPS, on a GPU with cuDSS: as many as rank 0 can gather)

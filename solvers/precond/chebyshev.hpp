@@ -2,6 +2,8 @@
 // A polynomial of an operator that approximates its inverse on an interval.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 
 #include "kernels/operator.hpp"
@@ -16,6 +18,9 @@ struct SpectrumEstimate {
     /// `largest` + the length of the last, unnormalised vector: an upper bound of all eigenvalues
     /// whose eigenvectors have a component in the start vector.
     double bound = 0;
+
+    /// The larger magnitude of the two, an estimate of ||A|| from below.
+    double norm() const { return std::max(std::abs(least), std::abs(largest)); }
 };
 
 /// Makes at most `steps` products with one column. Collective. Throws NumericalError if a product

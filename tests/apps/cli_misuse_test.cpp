@@ -147,7 +147,7 @@ std::vector<Row> file_rows(const Folder& folder) {
     const std::string indefinite = "3\n1 1 1\n2 2 1\n3 3 -1e-3\n";
     pencil("indefinite mass matrix for LOBPCG", indefinite, "lobpcg", indefinite_in_units);
     pencil("indefinite mass matrix for Jacobi-Davidson", indefinite, "jd",
-           "block Gram-Schmidt: B is not positive definite: <w, B w> = -");
+           "Jacobi-Davidson: B is not positive definite: -");
     pencil("indefinite B, auto", indefinite, "auto",
            "shift-invert: B is not positive definite: it is zero or has an eigenvalue below -");
     pencil("indefinite mass matrix for block Lanczos", indefinite, "lanczos",

@@ -64,6 +64,10 @@ TEST_F(Modes, ReportsAChainWithAMasslessNode) {
         // The massless node halves the spring: the masses move against each other with lambda = 1.
         EXPECT_NEAR(result["frequencies"][1].get<double>(), 1, 1e-12);
         EXPECT_NEAR(result["modal_masses"][1].get<double>(), 2, 1e-10);
+        EXPECT_GE(result["digits"][1], 10);
+        EXPECT_LT(std::abs(result["eigenvalues"][1].get<double>() - 1),
+                  result["errors"][1].get<double>());
+        EXPECT_NE(outcome.out.find("\nrigid       up to "), std::string::npos) << outcome.out;
         EXPECT_TRUE(result["directions"].empty());
     }
 }

@@ -96,6 +96,24 @@ TEST(Agree, LetsACollectiveErrorThrough) {
     EXPECT_EQ(comm.sum(1), comm.size());
 }
 
+/// A Context of one process marks its errors collective, but the other ranks do not know of them.
+TEST(Agree, TellsAllRanksOfAnErrorOfOneProcess) {
+    const Comm comm(MPI_COMM_WORLD);
+    const int last = comm.size() - 1;
+    try {
+        comm.agree([&] {
+            if (comm.rank() == last) {
+                Comm().agree([] { throw MemoryError("alone"); });
+            }
+        });
+        FAIL() << "rank " << comm.rank() << " goes on";
+    } catch (const MemoryError& error) {
+        EXPECT_TRUE(error.collective());
+        EXPECT_STREQ(error.what(), "alone");
+    }
+    EXPECT_EQ(comm.sum(1), comm.size());
+}
+
 TEST(Comm, ReducesOverAllRanks) {
     const Comm comm(MPI_COMM_WORLD);
     const int size = comm.size();

@@ -138,7 +138,7 @@ TYPED_TEST(CudssTest, InertiaAndSolvesOfIndefiniteMatrices) {
             ShiftedPencil<W> pencil(1, left, with_b ? std::optional(right) : std::nullopt, solver);
             for (const double shift : shifts) {
                 SCOPED_TRACE(std::to_string(n) + " rows, shift " + std::to_string(shift));
-                const ShiftedFactor<W> factor = pencil.factor(shift);
+                const ShiftedFactor factor = pencil.factor(shift);
                 ASSERT_TRUE(factor.complete);
                 EXPECT_NEAR(factor.sigma, shift, 1e-7);
                 // Relative to ||A|| + |sigma| ||B||, 1e4 units of rounding.
@@ -182,7 +182,7 @@ TYPED_TEST(CudssTest, ACountWithAZeroDiagonalIsRightOrRefused) {
         const CsrRows<W> rows = rows_of(a);
         CudssFactorisation<W> solver(this->ctx, rows, nullptr);
         ShiftedPencil<W> pencil(1, rows, std::nullopt, solver);
-        const ShiftedFactor<W> factor = pencil.factor(0);
+        const ShiftedFactor factor = pencil.factor(0);
         const double distance = (spectrum.array() - factor.sigma).abs().minCoeff();
         if (factor.complete && factor.error < distance) {
             EXPECT_EQ(factor.below, half);
@@ -208,7 +208,7 @@ TYPED_TEST(CudssTest, AShiftAtAnEigenvalueMoves) {
     CudssFactorisation<W> solver(this->ctx, rows, nullptr);
     ShiftedPencil<W> pencil(1, rows, std::nullopt, solver);
     for (const int j : {0, 17, n - 1}) {
-        const ShiftedFactor<W> factor = pencil.factor(spectrum(j));
+        const ShiftedFactor factor = pencil.factor(spectrum(j));
         EXPECT_TRUE(factor.complete);
         EXPECT_LT(factor.error, 1e-9 * norm) << j;
         const double distance = std::abs(factor.sigma - spectrum(j));

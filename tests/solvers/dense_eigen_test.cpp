@@ -489,7 +489,8 @@ TEST(DenseRule, AutomaticChoosesByShape) {
         return choose_method(ctx, EigenProblem<T>{a}, options);
     };
     EXPECT_EQ(chosen(1024, Which::smallest, 4).method, Method::dense);
-    EXPECT_EQ(chosen(1024, Which::both_ends, 4).reason, "1024 rows are few");
+    EXPECT_EQ(chosen(1024, Which::both_ends, 4).reason,
+              "1024 rows are few enough for a dense solve");
     EXPECT_EQ(chosen(1025, Which::smallest, 4).method, Method::chebyshev);
     EXPECT_EQ(chosen(1024, Which::target, 4).method, Method::dense);
     EXPECT_EQ(chosen(1024, Which::smallest, 4, true).method, Method::dense);

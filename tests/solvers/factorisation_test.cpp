@@ -207,12 +207,12 @@ TYPED_TEST(FactorisationTest, AShiftAtAnEigenvalueMoves) {
         }
         this->run(library, rows, nullptr, [&](Factorisation<W>& solver) {
             ShiftedPencil<W> pencil(1, rows, std::nullopt, solver);
-            const ShiftedFactor<W> clear = pencil.factor(spectrum(0) - norm);
+            const ShiftedFactor clear = pencil.factor(spectrum(0) - norm);
             EXPECT_EQ(clear.below, 0);
             EXPECT_LT(clear.error, 1e-12 * norm);
             EXPECT_EQ(pencil.largest_move(), 0);
             for (const int j : {0, 17, n - 1}) {
-                const ShiftedFactor<W> factor = pencil.factor(spectrum(j));
+                const ShiftedFactor factor = pencil.factor(spectrum(j));
                 EXPECT_TRUE(factor.complete);
                 // Without pivoting, the best attempt may have an error of any size.
                 EXPECT_LT(factor.error, (library == Library::ldlt ? 1 : 1e-10) * norm) << j;

@@ -474,6 +474,13 @@ TYPED_TEST(JacobiDavidsonTest, IndefinitePreconditionersAndMassesAreNamed) {
     problem.preconditioner = nullptr;
     problem.b = &wrong;
     EXPECT_NE(message().find("positive definite"), std::string::npos) << message();
+    // One negative direction, which no vector of the basis sees: the smallest eigenvalue is below
+    // -1e3, but the search would converge to positive ones.
+    std::vector<double> ones(signs.size(), 1.0);
+    ones[7] = -1e-3;
+    auto hidden = test::diagonal<T>(this->ctx, ones);
+    problem.b = &hidden;
+    EXPECT_NE(message().find("B is not positive definite: -"), std::string::npos) << message();
 }
 
 /// The search starts from all exact eigenvectors except one and ends at once without the missing

@@ -246,7 +246,7 @@ TYPED_TEST(SpectrumSlicerTest, FarVectorsAreNotFoundAgain) {
                 1, test::rows_of(a),
                 with_b ? std::optional(test::rows_of(b)) : std::optional<CsrRows<W>>(),
                 factorisation);
-            const ShiftedFactor<W> factor = pencil.factor(-0.3);
+            const ShiftedFactor factor = pencil.factor(-0.3);
             std::vector<BlockVector<W>> vectors;
             vectors.emplace_back(pencil.ctx(), pencil.map(), known);
             const BlockView<W> x = vectors[0].view();

@@ -29,7 +29,7 @@ struct DirectLimits {
     std::int64_t interior = 0;
     std::int64_t many = 0;
     bool can_factorise = false;
-    /// True if a dense solve uses cuSOLVER; known only where wants_many_rows().
+    /// True if a dense solve uses cuSOLVER; false where direct_limits() does not look for it.
     bool uses_cusolver = false;
     /// True if a factorisation is possible by cuDSS only: more than most_ldlt_rows rows on a GPU.
     bool needs_cudss = false;
@@ -39,7 +39,10 @@ struct DirectLimits {
     double dense_work(std::int64_t most) const;
 };
 
-/// Collective. Opens LAPACK, and cuSOLVER where it may make a dense solve worth while.
+/// The limits for a problem, the same on all ranks. With a checkpoint or protection, which exclude
+/// direct methods, no rows are allowed. Opens LAPACK on rank 0, above 50,000 rows on a GPU cuDSS,
+/// and for 3,001 to 8,192 rows cuSOLVER if the eigenvalues are interior or many. Throws their
+/// errors on all ranks. Collective. Cost: no products.
 template <class T>
 DirectLimits direct_limits(Context& ctx, const EigenProblem<T>& problem,
                            const EigenOptions& options);

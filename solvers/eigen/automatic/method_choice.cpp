@@ -44,8 +44,8 @@ constexpr double crowded_products = 3e8;
 /// for 32,400 rows and 10 pairs, shift_invert() 1.4 s.
 constexpr std::int64_t pencil_rows = 100000;
 constexpr double pencil_products = 2.5e9;
-/// Steps of lobpcg without a preconditioner before it is compared with a factorisation; with one
-/// the lower limit of these steps.
+/// lobpcg without a preconditioner is compared with a factorisation after this many steps; with one
+/// after at least this many.
 constexpr std::int64_t patient_pencil_steps = 150;
 /// shift_invert() hands over to a dense solve after least_patient_shifts factorisations or, if that
 /// is more, once they have taken as long as the dense solve. A shift takes at least shift_row
@@ -132,9 +132,12 @@ FilterForecast forecast_filter(Context& ctx, const EigenProblem<T>& problem,
 MethodChoice choose_dense(const DirectLimits& limits, const EigenOptions& options) {
     const std::string rows = std::to_string(limits.rows) + " rows";
     if (limits.rows <= limits.dense) {
-        return {Method::dense, limits.is_dense    ? rows + " of a dense matrix are few"
-                               : limits.is_stored ? rows + " are few"
-                                                  : rows + ", gathered by as many products"};
+        return {Method::dense,
+                limits.is_stored && !limits.is_dense
+                    ? words_of_few_rows(limits.rows)
+                    : rows + (limits.is_dense ? " of a dense matrix are few"
+                                              : " are few; products with the columns of the "
+                                                "identity gather the matrix")};
     }
     if (limits.rows <= limits.many && !options.window && large_part * options.k >= limits.rows) {
         return {Method::dense, std::to_string(options.k) + " of " + std::to_string(limits.rows) +
@@ -143,7 +146,8 @@ MethodChoice choose_dense(const DirectLimits& limits, const EigenOptions& option
     return {Method::automatic, ""};
 }
 
-/// shift_invert() with the factorisations after which a dense solve follows where one is possible.
+/// Sets hand_over_after of a choice of shift_invert(): a dense solve then follows, where one is
+/// possible.
 MethodChoice with_patience(MethodChoice choice, const DirectLimits& limits,
                            const FactorForecast& forecast) {
     choice.hand_over_after = patient_shifts(limits, forecast);
@@ -172,10 +176,11 @@ MethodChoice choose_graded(Context& ctx, const EigenProblem<T>& problem,
         forecast.solve_products(pairs, true) > shifted_dense * limits.dense_work(limits.dense)) {
         return {Method::automatic, ""};
     }
-    return with_patience({Method::shift_invert,
-                          "few eigenvalues of a pencil whose a_ii / b_ii differ by a factor of " +
-                              number_text(forecast.value_ratio, 2)},
-                         limits, forecast);
+    MethodChoice choice{Method::shift_invert,
+                        "few eigenvalues of a pencil whose a_ii / b_ii differ by a factor of " +
+                            number_text(forecast.value_ratio, 2)};
+    choice.hand_over_after = static_cast<std::int64_t>(least_patient_shifts);
+    return choice;
 }
 
 /// The direct method for a window or a target; Method::automatic if an iteration costs less or the

@@ -28,8 +28,8 @@ constexpr double lobpcg_overhead = 2e5;
 template <class T>
 double product_work(const EigenProblem<T>& problem, bool on_gpu);
 
-/// The factorisations after which shift_invert() is given up where a dense solve is possible: at
-/// least 30, and as many as take as long as that solve. 0, no limit, where none is possible.
+/// The number of factorisations after which a dense solve replaces shift_invert(): at least 30, and
+/// as many as take as long as the dense solve. 0 (no limit) where no dense solve is possible.
 std::int64_t patient_shifts(const DirectLimits& limits, const FactorForecast& forecast);
 
 /// The number of wanted pairs; for a window `inside`, but at least `few`.
@@ -38,7 +38,8 @@ double likely_pairs(const EigenOptions& options, double inside, double few = 20)
 /// "1000 rows are few enough for a dense solve"
 std::string words_of_few_rows(std::int64_t rows);
 
-/// The method that iterates, by the kind of problem alone.
+/// The method that iterates for this problem, by the wanted eigenvalues, B, the preconditioner and
+/// the number of dimensions. No communication.
 template <class T>
 MethodChoice choose_iteration(const EigenProblem<T>& problem, const EigenOptions& options);
 

@@ -13,6 +13,7 @@
 #include "blockvec/scalar_list.hpp"
 #include "solvers/eigen/jacobi_davidson/jada_basis.hpp"
 #include "solvers/eigen/jacobi_davidson/jada_correction.hpp"
+#include "solvers/eigen/lanczos/spectrum_bounds.hpp"
 #include "solvers/eigen/pencil/balanced_pencil.hpp"
 #include "solvers/eigen/search/verified_search.hpp"
 #include "solvers/orth/indefinite_error.hpp"
@@ -398,6 +399,11 @@ template <class T>
 EigenResult<T> jacobi_davidson(Context& ctx, const EigenProblem<T>& problem,
                                const EigenOptions& options) {
     const auto solve = [](Context& on, const EigenProblem<T>& given, const EigenOptions& chosen) {
+        if (given.b != nullptr) {
+            // The basis, whose vectors have positive lengths, would not see the eigenvalues of a
+            // negative direction of B.
+            bounds_of_mass(on, *given.b, chosen.seed, "Jacobi-Davidson");
+        }
         return verified_search<JacobiDavidson>(on, given, chosen);
     };
     // Checksums belong to the matrix in the units of the problem.

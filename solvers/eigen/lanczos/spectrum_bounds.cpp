@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "solvers/eigen/lanczos/spectrum_bounds.hpp"
 
+#include <string>
+
+#include "blockvec/number_text.hpp"
 #include "blockvec/scalar_list.hpp"
 #include "solvers/eigen/lanczos/lanczos_basis.hpp"
+#include "solvers/orth/indefinite_error.hpp"
 
 namespace quiver {
 namespace {
@@ -29,8 +33,22 @@ CountedBounds bounds_of_spectrum(Context& ctx, Operator<T>& m, std::uint64_t see
             basis.applications()};
 }
 
-#define QUIVER_INSTANTIATE(T) \
-    template CountedBounds bounds_of_spectrum(Context&, Operator<T>&, std::uint64_t);
+template <class T>
+CountedBounds bounds_of_mass(Context& ctx, Operator<T>& b, std::uint64_t seed, const char* method) {
+    constexpr double rounding_units = 16;
+    CountedBounds found = bounds_of_spectrum(ctx, b, seed);
+    if (found.least < -rounding_units * static_cast<double>(epsilon_v<T>) * found.bounds.norm) {
+        throw_indefinite(
+            IndefiniteError::Operand::mass,
+            std::string(method) + ": B is not positive definite: " + number_text(found.least) +
+                " is one of its Ritz values, its norm about " + number_text(found.bounds.norm));
+    }
+    return found;
+}
+
+#define QUIVER_INSTANTIATE(T)                                                         \
+    template CountedBounds bounds_of_spectrum(Context&, Operator<T>&, std::uint64_t); \
+    template CountedBounds bounds_of_mass(Context&, Operator<T>&, std::uint64_t, const char*);
 QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
 #undef QUIVER_INSTANTIATE
 

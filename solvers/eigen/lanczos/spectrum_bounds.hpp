@@ -24,8 +24,13 @@ struct CountedBounds {
     double least = 0;
     std::int64_t applications = 0;
 };
-/// Runs a few block Lanczos steps with `m`. Collective.
+/// Runs a few block Lanczos steps with `m`. Collective. Cost: 12 products with one column.
 template <class T>
 CountedBounds bounds_of_spectrum(Context& ctx, Operator<T>& m, std::uint64_t seed);
+
+/// bounds_of_spectrum() of B. Throws IndefiniteError on all ranks, with `method` before its text,
+/// if a Ritz value is negative beyond rounding, so that B is not positive semidefinite.
+template <class T>
+CountedBounds bounds_of_mass(Context& ctx, Operator<T>& b, std::uint64_t seed, const char* method);
 
 }  // namespace quiver

@@ -80,16 +80,18 @@ LobpcgSpace<T> Lobpcg<T>::make_space(int width, int locked) {
 /// Spectral bounds of A or B. For B, throws if a Ritz value shows that it is not positive definite.
 template <class T>
 SpectrumBounds Lobpcg<T>::estimate(Operator<T>& m) {
-    const CountedBounds found = bounds_of_spectrum(this->ctx(), m, this->options().seed);
+    const std::uint64_t seed = this->options().seed;
     if (&m == &this->problem().a) {
+        const CountedBounds found = bounds_of_spectrum(this->ctx(), m, seed);
         total_.applications += found.applications;
-    } else if (found.least <= this->eps() * found.bounds.norm) {
-        const bool negative = found.least < -singular_units * this->eps() * found.bounds.norm;
+        return found.bounds;
+    }
+    const CountedBounds found = bounds_of_mass(this->ctx(), m, seed, "LOBPCG");
+    if (found.least <= this->eps() * found.bounds.norm) {
         throw_indefinite(IndefiniteError::Operand::mass,
-                         std::string("LOBPCG: B is not positive definite") +
-                             (negative ? "" : " to rounding") + ": " + number_text(found.least) +
-                             " is one of its Ritz values, its norm about " +
-                             number_text(found.bounds.norm) + (negative ? "" : singular_mass_cure));
+                         "LOBPCG: B is not positive definite to rounding: " +
+                             number_text(found.least) + " is one of its Ritz values, its norm " +
+                             "about " + number_text(found.bounds.norm) + singular_mass_cure);
     }
     return found.bounds;
 }

@@ -49,7 +49,7 @@ void refuse_infinite_ends(Context& ctx, const EigenProblem<T>& problem,
         return;
     }
     struct Row {
-        double diagonal = 0;
+        double diagonal = 0;  // of A
         bool zero_a = true;
         bool zero_b = true;
     };

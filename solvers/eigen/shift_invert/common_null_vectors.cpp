@@ -160,6 +160,9 @@ CommonNullVectors find_common_null_vectors(
     tsmttsm(ctx, W(1 / (norm_b * norm_b)), std::as_const(bx).view(), std::as_const(bx).view(), W(1),
             squares);
     const HermitianEigen<W> eigen = projected_eigen(ctx, squares);
+    if (!eigen.converged) {
+        return result;
+    }
     BlockVector<W> v(ctx, pencil.map(), columns);
     tsmm(ctx, W(1), std::as_const(x).view(), eigen.vectors.view(), W(0), v.view());
     const std::vector<double> in_a =

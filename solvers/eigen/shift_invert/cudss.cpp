@@ -35,7 +35,9 @@ std::string status_name(int status) {
 std::string version_of(const SharedLibrary& library, const std::string& file) {
     std::string version = library.version("cudssGetProperty");
     if (version.rfind("1.", 0) != 0) {
-        throw UnsupportedError(file + " is cuDSS " + version + ", and version 1 is needed");
+        throw UnsupportedError(file + " is cuDSS " + version +
+                               ", and version 1 is needed; install nvidia-cudss-cu13 by pip, or "
+                               "set QUIVER_CUDSS=none");
     }
     return version;
 }

@@ -172,8 +172,7 @@ bool can_gather(Context& ctx, const EigenProblem<T>& problem) {
     bool fits = bytes_per_entry * entries + bytes_per_row * rows <=
                 memory_share * std::min(available_host_bytes(), available_address_space());
     ctx.comm().broadcast(&fits, sizeof(fits), 0);
-    // gather_rows() writes row numbers in the precision of the matrix.
-    return fits && rows * static_cast<double>(epsilon_v<T>) < 1;
+    return fits;
 }
 
 }  // namespace
@@ -270,15 +269,20 @@ FactorForecast forecast_factorisation(Context& ctx, const EigenProblem<T>& probl
         if (options.window && forecast.fits(0) && forecast.products <= most_counting) {
             // Count slightly beyond the ends, because an eigenvalue at an end would give a pivot of
             // zero.
-            const Window window = within(value_bounds(a, mass), *options.window);
+            Window window = within(value_bounds(a, mass), *options.window);
+            if (mass != nullptr) {
+                const double far = far_value(a, *mass);
+                window = within({-far, far}, window);
+            }
             const double width = window.high - window.low;
-            const auto edge = [&](double end) {
-                return std::clamp(1e-3 * std::abs(end), 1e-6 * width, 1e-3 * width);
+            const auto edge = [&](double end, double other) {
+                return std::min(end == 0 ? 1e-6 * std::abs(other) : 1e-3 * std::abs(end),
+                                1e-3 * width);
             };
             const std::int64_t low =
-                count_below(*factorisation, a, mass, window.low - edge(window.low));
+                count_below(*factorisation, a, mass, window.low - edge(window.low, window.high));
             const std::int64_t high =
-                count_below(*factorisation, a, mass, window.high + edge(window.high));
+                count_below(*factorisation, a, mass, window.high + edge(window.high, window.low));
             forecast.inside = low < 0 || high < low ? -1 : high - low;
         }
     });

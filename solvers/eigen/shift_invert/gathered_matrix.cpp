@@ -45,8 +45,10 @@ CsrRows<DoubleOf<T>> gather_rows(Context& ctx, Operator<T>& a, const char* name)
     using Wide = DoubleOf<T>;
     auto* const stored = dynamic_cast<SparseMatrix<T>*>(&a);
     if (stored == nullptr) {
-        InputError error(std::string(name) +
-                         " has no stored entries to factorise; use a method that iterates");
+        InputError error(
+            std::string(name) +
+            " is not a sparse matrix, which a factorisation needs; use dense or a method "
+            "that iterates");
         error.set_collective();
         throw error;
     }
@@ -63,8 +65,7 @@ CsrRows<DoubleOf<T>> gather_rows(Context& ctx, Operator<T>& a, const char* name)
         rows.column = std::move(gathered.column);
         for (const T& value : gathered.value) {
             if (!is_finite(value)) {
-                throw NumericalError(std::string("shift-invert: an entry of ") + name +
-                                     " is not finite");
+                throw NumericalError(std::string(name) + " has an entry that is not finite");
             }
             rows.value.push_back(static_cast<Wide>(value));
         }
@@ -74,7 +75,9 @@ CsrRows<DoubleOf<T>> gather_rows(Context& ctx, Operator<T>& a, const char* name)
             throw NumericalError(std::string(name) +
                                  " is not Hermitian: entries (i, j) and (j, i) "
                                  "differ by up to " +
-                                 number_text(defect / norm, 2) + " of the Frobenius norm");
+                                 number_text(defect / norm, 2) +
+                                 " of the Frobenius norm; store both triangles, or use (A + A^H) / "
+                                 "2");
         }
     });
     return rows;

@@ -81,6 +81,21 @@ Window value_bounds(const CsrRows<W>& a, const CsrRows<W>* b) {
     return {-largest, largest};
 }
 
+/// Where the eigenvalues of A x = lambda B x are likely to end: far_factor times the largest
+/// quotient of a row sum of |A| and a positive diagonal entry of B.
+template <class W>
+double far_value(const CsrRows<W>& a, const CsrRows<W>& b) {
+    constexpr double far_factor = 64;
+    double largest = 0;
+    for (std::int64_t row = 0; row < a.map.global_rows(); ++row) {
+        double sum = 0;
+        visit_row(a, row, [&](std::int64_t, const W& value) { sum += std::abs(value); });
+        const double mass = diagonal_entry(b, row);
+        largest = mass > 0 ? std::max(largest, sum / mass) : largest;
+    }
+    return far_factor * largest;
+}
+
 /// The largest sum of |entries| of a row, a bound of the norm of a Hermitian matrix.
 template <class W>
 double largest_row_sum(const CsrRows<W>& rows) {

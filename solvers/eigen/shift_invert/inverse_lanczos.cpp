@@ -24,7 +24,7 @@ constexpr double most_far_share = 1e-9;
 }  // namespace
 
 template <class W>
-InverseLanczos<W>::InverseLanczos(ShiftedPencil<W>& pencil, const ShiftedFactor<W>& factor,
+InverseLanczos<W>::InverseLanczos(ShiftedPencil<W>& pencil, const ShiftedFactor& factor,
                                   const std::vector<BlockVector<W>>& known, int far, int block,
                                   int columns, std::uint64_t seed)
     : pencil_(pencil), factor_(factor), far_(far), columns_(columns), block_(block), seed_(seed) {
@@ -166,8 +166,8 @@ const std::vector<InversePair>& InverseLanczos<W>::fill_basis() {
     }
     HermitianEigen<W> eigen = projected_eigen(pencil_.ctx(), h);
     if (!eigen.converged) {
-        throw NumericalError("shift-invert: the dense eigensolver failed on " +
-                             std::to_string(size_) + " rows");
+        throw Error(ErrorKind::other, "shift-invert: the dense eigensolver failed on " +
+                                          std::to_string(size_) + " rows");
     }
     eigenvectors_ = std::move(eigen.vectors);
     order_.resize(static_cast<std::size_t>(size_));

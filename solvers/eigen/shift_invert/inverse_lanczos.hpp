@@ -39,13 +39,14 @@ class InverseLanczos {
   public:
     /// `known`: B-orthonormal eigenvectors, to which the basis is kept B-orthogonal. The first
     /// `far` of them lie far from the shift. `columns`: columns of the basis before a restart, at
-    /// most rows - known. All arguments must outlive this object.
-    InverseLanczos(ShiftedPencil<W>& pencil, const ShiftedFactor<W>& factor,
+    /// most rows - known. `pencil` and `factor` must outlive this object. Throws the errors of
+    /// block_gram_schmidt().
+    InverseLanczos(ShiftedPencil<W>& pencil, const ShiftedFactor& factor,
                    const std::vector<BlockVector<W>>& known, int far, int block, int columns,
                    std::uint64_t seed);
 
     /// Extends the basis until it is full, and computes its Ritz pairs, those with the largest
-    /// |theta| first.
+    /// |theta| first. Throws Error if the dense eigensolver fails.
     const std::vector<InversePair>& fill_basis();
     /// True if the basis spans the whole complement of the known vectors.
     bool spans_all() const { return next_ == 0; }
@@ -68,7 +69,7 @@ class InverseLanczos {
     SmallMatrix<W> coordinates(const std::vector<int>& pairs) const;
 
     ShiftedPencil<W>& pencil_;
-    const ShiftedFactor<W>& factor_;
+    const ShiftedFactor& factor_;
     int known_ = 0;
     /// The number of far vectors, the first ones of the known vectors.
     int far_ = 0;

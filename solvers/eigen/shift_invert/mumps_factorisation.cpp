@@ -182,7 +182,9 @@ struct MumpsFactorisation<W>::Data {
             throw MemoryError("shift-invert: MUMPS needs " + number_text(missing / megabyte, 3) +
                               " MB more in its " + phase + codes + "; its forecast was " +
                               number_text(forecast.all_bytes / megabyte, 4) +
-                              " MB: use more nodes, or a method that iterates");
+                              " MB: use a node with more memory (from 20,000 rows on also more "
+                              "nodes), or a method "
+                              "that iterates");
         }
         throw Error(ErrorKind::other,
                     std::string("shift-invert: MUMPS failed in its ") + phase + codes);
@@ -244,7 +246,8 @@ void MumpsFactorisation<W>::require_room() const {
         throw MemoryError("shift-invert: pivoting makes MUMPS take " +
                           number_text(needed / megabyte, 4) + " MB, and " +
                           number_text(available / megabyte, 4) +
-                          " MB are available: use more nodes, or a method that iterates");
+                          " MB are available: use a node with more memory (from 20,000 rows on "
+                          "also more nodes), or a method that iterates");
     }
 }
 

@@ -19,12 +19,6 @@ constexpr double largest_size = 0x1p+400;
 /// Eigenvalues whose size differs by less need no other units.
 constexpr double close_size = 256;
 
-template <class W>
-double estimated_norm(Context& ctx, SparseMatrix<W>& m) {
-    const SpectrumEstimate ends = estimate_spectrum<W>(ctx, m);
-    return std::max(std::abs(ends.least), std::abs(ends.largest));
-}
-
 }  // namespace
 
 template <class W>
@@ -36,8 +30,8 @@ RowUnits<W>::RowUnits(const CsrRows<W>& a, const CsrRows<W>& b, EigenOptions opt
     problem_.emplace(EigenProblem<W>{*a_, &*b_});
     balance_.emplace(ctx_, *problem_, Method::shift_invert, options_.seed, ratio);
     if (is_needed()) {
-        norm_a_ = estimated_norm<W>(ctx_, *a_);
-        norm_b_ = estimated_norm<W>(ctx_, *b_);
+        norm_a_ = estimate_spectrum<W>(ctx_, *a_).norm();
+        norm_b_ = estimate_spectrum<W>(ctx_, *b_).norm();
     }
 }
 

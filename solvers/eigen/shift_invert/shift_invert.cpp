@@ -112,8 +112,8 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
         if (problem.protection != nullptr) {
             refuse_problem(
                 "the factorisation has no checksums, so that the method takes no protected matrix; "
-                "omit the protection (--abft), or take a method with checksums: lanczos for an "
-                "end, jd for a target, filter for a window");
+                "omit the protection (--abft), or take a method with checksums: lanczos or, with "
+                "a B, lobpcg for an end, jd for a target, filter (without a B) for a window");
         }
         const std::int64_t rows = problem.a.row_map().global_rows();
         if (rows > most_ldlt_rows && library_ == FactorLibrary::ldlt) {
@@ -407,9 +407,11 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
         options.block = static_cast<int>(
             std::min<std::int64_t>(step_width(this->options()), this->dimensions()));
         options.max_basis = this->options().max_basis;
-        options.residual = std::clamp(0.1 * this->options().tol, 1e-14, 1e-11);
+        options.residual =
+            std::clamp(0.1 * this->options().tol, facts_.has_units ? 1e-11 : 1e-14, 1e-11);
         options.cluster_residual = 0.1 * this->tolerance();
         options.tolerance = lock_margin * this->tolerance();
+        options.accepted = lock_margin * tolerance_in_units();
         if (sizeof(real_t<T>) < sizeof(double)) {
             // The rounding of entries to single precision has separated the copies of a multiple
             // eigenvalue.
@@ -492,11 +494,11 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
                       " ||B|| ||x||^2, within rounding errors of 0, so that its eigenvalue may be "
                       "infinite; " +
                       finite_request(this->options(), which_, false, false);
-        } else if (facts_.has_units && slicer_->largest_residual() > this->tolerance()) {
+        } else if (facts_.has_units && slicer_->largest_residual() > tolerance_in_units()) {
             facts_.proven = false;
             message = "a residual stays at " + number_text(slicer_->largest_residual(), 2) +
                       " (||A|| + |lambda| ||B||), above the tolerance " +
-                      number_text(this->tolerance(), 2) +
+                      number_text(tolerance_in_units(), 2) +
                       ", in units that make the rows of A and B alike; " + other_methods();
         } else if (slicer_->cluster_is_cut() && slicer_->resolution() > most_resolution()) {
             facts_.proven = false;
@@ -504,7 +506,7 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
                 "the wanted set ends among eigenvalues that differ by less than the "
                 "factorisations resolve, " +
                 number_text(std::ldexp(slicer_->resolution(), value_exponent()), 2) +
-                ": an eigenvalue inside the set may be missing; use dense";
+                ": an eigenvalue inside the set may be missing; " + other_methods();
         }
         count_work();
         facts_.cluster_is_cut = slicer_->cluster_is_cut();
@@ -526,48 +528,48 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
             slicer.negate();
             return proven;
         };
-        const int k = options.k;
         if (options.window) {
             const Window window =
                 with_slack({to_scaled(options.window->low), to_scaled(options.window->high)},
                            pencil_->norm() / pencil_->norm_b(), rounding());
-            // A shift far beyond the spectrum would cost digits and is not needed.
-            const auto& b = pencil_->b();
-            const Window bounds = value_bounds(pencil_->a(), b ? &*b : nullptr);
-            constexpr double infinity = std::numeric_limits<double>::infinity();
-            return slicer.find_between(window.low < bounds.low ? -infinity : window.low,
-                                       window.high > bounds.high ? infinity : window.high);
+            return slicer.find_between(window.low, window.high);
         }
         switch (which_) {
             case Which::smallest:
-                return slicer.find_smallest(k);
+                return slicer.find_smallest(options.k);
             case Which::largest:
-                return largest(k);
+                return largest(options.k);
             case Which::both_ends:
-                return (k < 2 || slicer.find_smallest(k / 2)) && largest(k - k / 2);
+                return (options.k < 2 || slicer.find_smallest(options.k / 2)) &&
+                       largest(options.k - options.k / 2);
             case Which::largest_magnitude:
-                return slicer.find_smallest(k) && largest(k);
+                return slicer.find_smallest(options.k) && largest(options.k);
             default:
                 return slicer.find_nearest(which_ == Which::target ? to_scaled(options.target) : 0,
-                                           k);
+                                           options.k);
         }
     }
 
     /// The cure named at the end of a message.
     std::string other_methods() const {
-        if (!this->options().window && wants_both_ends(which_)) {
+        if (this->options().window) {
+            return this->problem().b == nullptr ? "use filter or dense" : "use dense";
+        }
+        if (wants_both_ends(which_)) {
             return "solve for each end alone, or use auto or dense";
         }
         const bool is_end = which_ == Which::smallest || which_ == Which::largest;
-        return this->options().window || !is_end || facts_.has_units ? "use dense"
-                                                                     : "use lobpcg or dense";
+        return facts_.has_units ? "use dense" : is_end ? "use lobpcg or dense" : "use jd or dense";
     }
     std::string doubt() const override {
-        return "are A and B Hermitian, with both triangles stored? If so, the factorisations have "
-               "large rounding errors; " +
-               other_methods();
+        return "the factorisations have large rounding errors; " + other_methods();
     }
     double rounding() const { return attainable_tolerance<T>(0); }
+    /// In balanced units rounding may allow no smaller residuals than 1e-10.
+    double tolerance_in_units() const {
+        const double least = facts_.has_units ? std::max(attainable_slack * rounding(), 1e-10) : 0;
+        return std::max(this->tolerance(), least);
+    }
     /// A wanted set that ends among eigenvalues that differ by less than this is verified.
     double most_resolution() const {
         return 8 * std::max(this->tolerance(), rounding()) * pencil_->scale(0) / pencil_->norm_b();
@@ -709,8 +711,10 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
                                  values_.size() >= static_cast<std::size_t>(this->options().k));
     }
     void extend() override {
-        const std::string text = facts_.message.data();
-        this->give_up_because(text.empty() ? "the count of eigenvalues is not proved" : text);
+        std::string text = facts_.message.data();
+        text = text.empty() ? "the count of eigenvalues is not proved" : text;
+        text += text.find("; ") == std::string::npos ? "; " + other_methods() : "";
+        this->give_up_because(text);
     }
     int give_up() override { return static_cast<int>(values_.size()); }
     std::vector<RitzPair> pairs() override { return pairs_; }

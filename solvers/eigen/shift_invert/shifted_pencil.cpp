@@ -30,10 +30,6 @@ constexpr double move_units[] = {0, 1e4, -1e4, 1e6, -1e6, 1e8, -1e8};
 /// Threads wait longer for each other than they compute on blocks of fewer rows.
 constexpr std::int64_t few_rows = 20000;
 
-double norm_of(const SpectrumEstimate& ends) {
-    return std::max(std::abs(ends.least), std::abs(ends.largest));
-}
-
 }  // namespace
 
 template <class W>
@@ -45,11 +41,11 @@ ShiftedPencil<W>::ShiftedPencil(int threads, CsrRows<W> a, std::optional<CsrRows
       b_(std::move(b)) {
     matrix_.emplace(ctx_, a_);
     ends_ = estimate_spectrum<W>(ctx_, *matrix_);
-    norm_ = norm_of(ends_);
+    norm_ = ends_.norm();
     if (b_) {
         mass_.emplace(ctx_, *b_);
         inner_ = inner_product<W>(ctx_, &*mass_);
-        norm_b_ = norm_of(estimate_spectrum<W>(ctx_, *mass_));
+        norm_b_ = estimate_spectrum<W>(ctx_, *mass_).norm();
     }
 }
 
@@ -64,15 +60,7 @@ double ShiftedPencil<W>::least_ratio() const {
 
 template <class W>
 double ShiftedPencil<W>::lower_bound() const {
-    double least = std::numeric_limits<double>::infinity();
-    for (std::int64_t row = 0; row < rows(); ++row) {
-        double bound = 0;
-        visit_row(a_, row, [&](std::int64_t column, const W& value) {
-            bound += column == row ? std::real(value) : -std::abs(value);
-        });
-        least = std::min(least, bound);
-    }
-    return std::max(least, least_ritz_value() - (ends_.bound - ends_.largest));
+    return std::max(gershgorin_bounds(a_).low, least_ritz_value() - (ends_.bound - ends_.largest));
 }
 
 template <class W>
@@ -122,11 +110,11 @@ RayleighPairs ShiftedPencil<W>::rayleigh_pairs(BlockView<const W> x) {
 }
 
 template <class W>
-ShiftedFactor<W> ShiftedPencil<W>::try_factor(double sigma) {
+ShiftedFactor ShiftedPencil<W>::try_factor(double sigma) {
     const double infinity = std::numeric_limits<double>::infinity();
     const FactorFacts facts = factorisation_.factor(a_, b_ ? &*b_ : nullptr, sigma);
     ++factorisations_;
-    ShiftedFactor<W> result{sigma, facts.complete, facts.below, infinity, infinity};
+    ShiftedFactor result{sigma, facts.complete, facts.below, infinity, infinity};
     const bool singular = facts.zero > 0 ||
                           facts.least_pivot <= singular_units * rounding_unit * scale(sigma) ||
                           (facts.error && !std::isfinite(*facts.error));
@@ -145,7 +133,7 @@ ShiftedFactor<W> ShiftedPencil<W>::try_factor(double sigma) {
 /// sigma B + E) Y = C up to the rounding of the solve, so that its residual is E Y, and ||E||_2 <=
 /// ||E||_F, whose square is n times the mean of ||E y||^2 / ||y||^2 over all y.
 template <class W>
-void ShiftedPencil<W>::measure(ShiftedFactor<W>& factor) {
+void ShiftedPencil<W>::measure(ShiftedFactor& factor) {
     constexpr int samples = 8;
     // E of rank one is the worst case: all samples are below half of its norm once in 2000 times.
     constexpr double safety = 2;
@@ -185,9 +173,9 @@ void ShiftedPencil<W>::measure(ShiftedFactor<W>& factor) {
 }
 
 template <class W>
-ShiftedFactor<W> ShiftedPencil<W>::factor(double sigma) {
-    ShiftedFactor<W> best;
-    ShiftedFactor<W> last;
+ShiftedFactor ShiftedPencil<W>::factor(double sigma) {
+    ShiftedFactor best;
+    ShiftedFactor last;
     bool is_clear = false;  // of `best`: it has not moved, or farther than its error
     const double unit = rounding_unit * scale(sigma);
     for (const double units : move_units) {
@@ -225,7 +213,7 @@ void ShiftedPencil<W>::residual(double sigma, BlockView<const W> x, BlockView<co
 }
 
 template <class W>
-void ShiftedPencil<W>::solve(const ShiftedFactor<W>& factor, BlockView<const W> x, BlockView<W> y) {
+void ShiftedPencil<W>::solve(const ShiftedFactor& factor, BlockView<const W> x, BlockView<W> y) {
     copy(ctx_, x, y);
     factorisation_.solve(y);
     solves_ += x.cols;

@@ -5,12 +5,13 @@
 #include <cmath>
 #include <complex>
 #include <limits>
+#include <span>
 #include <string>
 #include <utility>
 
 #include "blockvec/number_text.hpp"
 #include "kernels/column_ops.hpp"
-#include "solvers/orth/indefinite_error.hpp"
+#include "solvers/eigen/shift_invert/gathered_matrix.hpp"
 
 namespace quiver {
 namespace {
@@ -33,8 +34,10 @@ constexpr int most_per_basis = 80;
 constexpr int most_undecided = 4;
 /// Filled bases without a further converged pair before a shift is given up.
 constexpr int patience = 3;
-/// After this many searches whose pairs had too large residuals of A, pairs are kept in spite of
-/// their residuals: rounding may not allow smaller ones.
+/// After this many searches whose pairs had too large residuals of A, residuals up to
+/// SlicerOptions::accepted suffice, and after more searches any: rounding may not allow smaller
+/// ones.
+constexpr int strict_rejections = 3;
 constexpr int most_rejections = 16;
 /// The largest number of eigenvalues in an interval that is searched for k wanted ones.
 std::int64_t allowed(int k) {
@@ -104,8 +107,7 @@ bool SpectrumSlicer<W>::factor_at(double sigma) {
         return false;
     }
     if (!factor_.complete) {
-        return fail("every factorisation near the shift " + number_text(sigma, 6) +
-                    " meets a pivot of zero: pivoting would be needed");
+        return fail("every factorisation near a shift meets a pivot of zero");
     }
     below_[factor_.sigma] = factor_.below;
     error_[factor_.sigma] = factor_.error;
@@ -114,7 +116,7 @@ bool SpectrumSlicer<W>::factor_at(double sigma) {
     if (undecided_ >= most_undecided && pencil_.has_b()) {
         return fail("no factorisation near " + std::to_string(undecided_) +
                     " shifts in a row decides how many eigenvalues lie below; if B is singular to "
-                    "rounding, those at this end may be infinite: request those nearest a target");
+                    "rounding, wanted ones may be infinite");
     }
     const double error = decided ? factor_.error : 0;
     resolution_ = std::max(
@@ -299,7 +301,10 @@ std::vector<int> SpectrumSlicer<W>::keepers(const std::vector<InversePair>& pair
         }
         // A solve amplifies the components of eigenvectors that are much closer to the shift and
         // are not yet found. A shift closer to this pair amplifies them less.
-        if (rayleigh.residuals[j] > options_.tolerance && rejections_ < most_rejections) {
+        const double most = rejections_ < strict_rejections
+                                ? options_.tolerance
+                                : std::max(options_.tolerance, options_.accepted);
+        if (rayleigh.residuals[j] > most && rejections_ < most_rejections) {
             estimates_.push_back(quotient);
             rejects = true;
             continue;
@@ -314,10 +319,9 @@ std::vector<int> SpectrumSlicer<W>::keepers(const std::vector<InversePair>& pair
 }
 
 /// Keeps the converged pairs among the first `most`; the values of other pairs become estimates.
-/// Returns the number of pairs kept.
 template <class W>
-int SpectrumSlicer<W>::accept(InverseLanczos<W>& lanczos, const std::vector<InversePair>& pairs,
-                              int most) {
+void SpectrumSlicer<W>::accept(InverseLanczos<W>& lanczos, const std::vector<InversePair>& pairs,
+                               int most) {
     std::vector<int> taken;
     for (int j = 0; j < static_cast<int>(pairs.size()); ++j) {
         const InversePair& pair = pairs[static_cast<std::size_t>(j)];
@@ -334,11 +338,11 @@ int SpectrumSlicer<W>::accept(InverseLanczos<W>& lanczos, const std::vector<Inve
         }
     }
     if (taken.empty()) {
-        return 0;
+        return;
     }
     BlockVector<W> x = lanczos.vectors(taken);
     if (x.width() < static_cast<int>(taken.size())) {
-        return 0;
+        return;
     }
     const RayleighPairs rayleigh = pencil_.rayleigh_pairs(std::as_const(x).view());
     std::vector<double> growths(taken.size(), 1.0);
@@ -350,7 +354,7 @@ int SpectrumSlicer<W>::accept(InverseLanczos<W>& lanczos, const std::vector<Inve
     }
     const std::vector<int> kept = keepers(pairs, taken, rayleigh, growths);
     if (kept.empty()) {
-        return 0;
+        return;
     }
     if (kept.size() < taken.size()) {
         BlockVector<W> y(pencil_.ctx(), pencil_.map(), static_cast<int>(kept.size()));
@@ -358,7 +362,6 @@ int SpectrumSlicer<W>::accept(InverseLanczos<W>& lanczos, const std::vector<Inve
         x = std::move(y);
     }
     vectors_.push_back(std::move(x));
-    return static_cast<int>(kept.size());
 }
 
 /// Chooses a shift strictly between `low` and `high`, where eigenvalues are missing; false if there
@@ -441,9 +444,8 @@ bool SpectrumSlicer<W>::complete(double low, double high) {
         }
         double shift = 0;
         if (!choose_shift(from, to, shift) || !factor_at(shift)) {
-            return fail("no shift finds the " + std::to_string(missing) + " eigenvalues between " +
-                        number_text(from, 12) + " and " + number_text(to, 12) +
-                        " that the counts of inertia require");
+            return fail("no shift finds the " + std::to_string(missing) +
+                        " eigenvalues between two shifts that the counts of inertia require");
         }
         const double at = factor_.sigma;
         const auto open = [&](double a, double b) {
@@ -513,10 +515,8 @@ bool SpectrumSlicer<W>::bracket_smallest(int k) {
         message_.clear();
         shift = std::min(std::min(shift, low), ratio) - step;
     }
-    return fail(std::string("no shift has been found below the wanted eigenvalues") +
-                (pencil_.has_b() ? ": if B is singular, those at this end are infinite; request "
-                                   "those nearest a target"
-                                 : ""));
+    return fail(std::string("no shift has been found beyond the wanted end of the spectrum") +
+                (pencil_.has_b() ? "; if B is singular, eigenvalues there are infinite" : ""));
 }
 
 /// Called if the wanted set ends inside a cluster, whose eigenvalues have distances from sigma
@@ -723,7 +723,39 @@ bool SpectrumSlicer<W>::cover(const Window& wanted, int& attempt, Window& covere
 }
 
 template <class W>
+double SpectrumSlicer<W>::near_end(double end) {
+    if (!std::isfinite(end)) {
+        return end;
+    }
+    const auto* const b = pencil_.has_b() ? &*pencil_.b() : nullptr;
+    const Window bounds = value_bounds(pencil_.a(), b);
+    if (end < bounds.low || end > bounds.high) {
+        return std::copysign(infinity, end - bounds.low);
+    }
+    const double far = b != nullptr ? far_value(pencil_.a(), *b) : infinity;
+    if (!(std::abs(end) > far) || far == 0) {
+        return end;
+    }
+    const double resolution = resolution_;
+    double result = end;
+    if (factor_at(std::copysign(far, end))) {
+        const double sigma = factor_.sigma;
+        const std::int64_t below = factor_.below;
+        if (below == (end < 0 ? 0 : pencil_.rows())) {
+            result = std::copysign(infinity, end);
+        } else if (factor_at(end) && factor_.below == below) {
+            result = sigma;
+        }
+    }
+    message_.clear();
+    resolution_ = resolution;
+    return result;
+}
+
+template <class W>
 bool SpectrumSlicer<W>::find_between(double low, double high) {
+    low = near_end(low);
+    high = near_end(high);
     // Shifts that move away from eigenvalues at an end may cover far more than the window. Beyond
     // this factor the factorisations do not resolve it, and a quarter of all eigenvalues is too
     // much.

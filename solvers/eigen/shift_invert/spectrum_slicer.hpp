@@ -41,6 +41,8 @@ struct SlicerOptions {
     /// A pair with a larger residual ||A x - lambda B x|| / ((||A|| + |lambda| ||B||) ||x||) is
     /// left to a shift closer to it.
     double tolerance = 1e-10;
+    /// After a few such attempts pairs with residuals up to this, if it is larger, are kept.
+    double accepted = 0;
     /// Eigenvalues closer than this count as equal, even if the factorisations tell them apart.
     double resolution = 0;
     std::uint64_t seed = 1;
@@ -52,15 +54,20 @@ struct SlicerOptions {
     std::function<bool(const SlicerProgress&)> keep_going;
 };
 
-/// Keeps the eigenpairs found and the counts of eigenvalues below the shifts tried. The searches
-/// return true if their claim is proved:
+/// Finds eigenpairs of a pencil and proves by the counts of eigenvalues below the shifts that none
+/// is missing. Runs on one process; a factorisation by MUMPS may use others. `pencil` must outlive
+/// this object. The searches return true if their claim is proved:
 ///
 ///     find_smallest(k):       all eigenvalues up to the k-th smallest are found
 ///     find_nearest(t, k):     all eigenvalues up to the k-th nearest to t are found
 ///     find_between(low, high): all eigenvalues in [low, high] are found
 ///
-/// and each may find further ones. A k-th eigenvalue inside a cluster that no factorisation can
-/// resolve is returned without the rest of its cluster.
+/// and each may find further ones. They return false if a limit or a callback has ended the search
+/// (is_stopped()), or if the claim is not proved (message()). They throw the errors of the
+/// factorisation, of InverseLanczos and of keep_going. Cost: see shift_invert(). Memory: the
+/// vectors found and, during a search, a copy of them and the basis, both twice with a B. A k-th
+/// eigenvalue inside a cluster that no factorisation can resolve is returned without the rest of
+/// its cluster.
 template <class W>
 class SpectrumSlicer {
   public:
@@ -69,8 +76,8 @@ class SpectrumSlicer {
     bool find_smallest(int k);
     bool find_nearest(double target, int k);
     bool find_between(double low, double high);
-    /// Finds further pairs of a cluster that is cut, until there are `total` pairs: both ends of
-    /// the wanted set may lie in the same cluster.
+    /// If the wanted set ends inside a cluster, finds further pairs of it until there are `total`
+    /// pairs, because both ends of the wanted set may lie in that cluster; else returns true.
     bool fill_cluster(int total);
     /// Continues with the problem -A x = lambda B x. The pairs found remain, as far vectors of
     /// InverseLanczos.
@@ -127,7 +134,7 @@ class SpectrumSlicer {
     /// values to values_, and those with a larger residual to estimates_.
     std::vector<int> keepers(const std::vector<InversePair>& pairs, const std::vector<int>& taken,
                              const RayleighPairs& rayleigh, const std::vector<double>& growths);
-    int accept(InverseLanczos<W>& lanczos, const std::vector<InversePair>& pairs, int most);
+    void accept(InverseLanczos<W>& lanczos, const std::vector<InversePair>& pairs, int most);
     /// Finds the eigenvalues that are missing between two recorded shifts.
     bool complete(double low, double high);
     bool choose_shift(double low, double high, double& shift) const;
@@ -135,6 +142,9 @@ class SpectrumSlicer {
     /// the next key.
     double cut_behind(const std::vector<double>& keys, int k) const;
     std::vector<double> all_estimates() const;
+    /// Takes an end far beyond the spectrum, where a shift would cost all digits, nearer to it: to
+    /// a shift with the same count, or to infinity.
+    double near_end(double end);
     bool cover(const Window& wanted, int& attempt, Window& covered);
     std::int64_t count(double low, double high) const;
     std::int64_t found_between(double low, double high) const;
@@ -147,7 +157,7 @@ class SpectrumSlicer {
 
     ShiftedPencil<W>& pencil_;
     SlicerOptions options_;
-    ShiftedFactor<W> factor_;
+    ShiftedFactor factor_;
     /// True if the last factorisation moved its shift away from the requested one.
     bool has_moved_ = false;
     /// The number of shifts since the last one whose count has a bounded error.
