@@ -43,7 +43,8 @@ namespace quiver {
 /// options.block: columns of a step, by default min(4, k); max_basis: columns of a basis, by
 /// default twice the wanted pairs of one shift, or 20 or five blocks more than the pairs if that is
 /// larger; max_iterations limits the factorisations. The matrix may have any norm: it is scaled by
-/// a power of two. `start`, `preconditioner` and `inverse` are ignored. Throws InputError for
+/// a power of two. An end of a window far beyond the spectrum is replaced by a nearer shift with the
+/// same count. `start`, `preconditioner` and `inverse` are ignored. Throws InputError for
 /// constraints, a checkpoint, a protected matrix, an operator without stored entries, more than
 /// most_ldlt_rows rows if neither MUMPS nor cuDSS is available; MemoryError, with the megabytes,
 /// before a factorisation by one of these that would not fit the memory; on a GPU, from 20,000 rows
@@ -55,10 +56,11 @@ namespace quiver {
 /// the search solves D A D y = lambda D B D y with powers of two in the diagonal D (UnitBalance), x
 /// = D y, which changes neither eigenvalues nor counts. D depends on the size of the wanted
 /// eigenvalues: if those found have another size, up to three more searches with another D follow.
-/// A stiff A without B gets B = I (IdentityMass). If only the rows of A differ, the search begins
-/// in the units of the problem if A is nearly singular in the others; if a search fails (in other
-/// units, of 24 factorisations), one in the units not tried follows. Pairs meet the tolerance for x
-/// and for y.
+/// A stiff A without B gets B = I (IdentityMass). If only the rows of A differ and A is nearly
+/// singular in balanced units, the search begins in the units of the problem. Otherwise it begins
+/// in balanced units, with a limit of 24 factorisations. If a search fails, a search in the units
+/// not yet tried follows. Pairs meet the tolerance for x, and for y the larger of the tolerance and
+/// 1e-10: rounding errors of entries of very different size may allow no smaller residuals.
 ///
 /// B may be singular, or so ill-conditioned that its Cholesky factorisation fails. Eigenvalues that
 /// are then infinite, or larger than 1e16 ||A|| / ||B||, are not found: a search for more

@@ -567,6 +567,55 @@ TEST(ShiftInvert, StiffTiesAreSolvedInTheUnitsOfTheProblem) {
     }
 }
 
+/// Light masses on stiff springs beside a body: in balanced units rounding does not allow residuals
+/// of a few eps. A search at full accuracy takes no more shifts than one at 1e-10.
+TEST(ShiftInvert, LightMassesAtFullAccuracy) {
+    Context ctx = test::make_context();
+    std::mt19937_64 random = test::make_generator();
+    constexpr std::size_t width = 20;
+    constexpr std::size_t body = width * 16;
+    constexpr std::size_t n = body + 80;
+    const auto uniform = [&](double low, double high) {
+        return std::uniform_real_distribution<double>(low, high)(random);
+    };
+    DenseRows<double> a(n, std::vector<double>(n));
+    DenseRows<double> b(n, std::vector<double>(n));
+    const auto tie = [&](std::size_t i, std::size_t j, double spring) {
+        a[i][i] += spring;
+        a[j][j] += spring;
+        a[i][j] -= spring;
+        a[j][i] -= spring;
+    };
+    for (std::size_t i = 0; i < n; ++i) {
+        b[i][i] = i < body ? uniform(0.5, 2) : std::pow(10, uniform(-8, -1));
+        a[i][i] += i < width ? 1 : 0;
+        if (i >= body) {
+            tie(4 * (i - body), i, 1e8);
+        } else if (i % width != 0) {
+            tie(i - 1, i, uniform(0.5, 2));
+        }
+        if (i >= width && i < body) {
+            tie(i - width, i, uniform(0.5, 2));
+        }
+    }
+    SparseMatrix<double> left = test::stored(ctx, a);
+    SparseMatrix<double> right = test::stored(ctx, b);
+    EigenOptions options;
+    options.method = Method::shift_invert;
+    options.window = Window{1, 3};
+    const auto rough = eigensolve(ctx, EigenProblem<double>{left, &right}, options);
+    options.tol = 1e-16;
+    const auto sharp = eigensolve(ctx, EigenProblem<double>{left, &right}, options);
+    ASSERT_TRUE(rough.converged && sharp.converged) << rough.message << sharp.message;
+    EXPECT_LE(sharp.iterations, 2 * rough.iterations + 8);
+    ASSERT_EQ(sharp.eigenvalues.size(), rough.eigenvalues.size());
+    EXPECT_GT(sharp.eigenvalues.size(), 20U);
+    for (std::size_t j = 0; j < sharp.eigenvalues.size(); ++j) {
+        EXPECT_LE(std::abs(sharp.eigenvalues[j] - rough.eigenvalues[j]),
+                  sharp.errors[j] + rough.errors[j]);
+    }
+}
+
 /// The sizes of eigenvalues are estimated from the rows of A in units in which B is alike and its
 /// norm is near 1, whatever the units of the unknowns are.
 TYPED_TEST(GradedPencilTest, LikelyValuesDoNotDependOnUnits) {

@@ -95,6 +95,42 @@ TYPED_TEST(HandOverTest, WithBThePairsOfTheIterationAreReplaced) {
     }
 }
 
+/// Springs of 1e13 tie unknowns of a grid, so that rounding errors may move most eigenvalues into
+/// the window: shift-invert says so instead of searching for them, and a dense solve answers.
+TEST(HandOver, AWindowThatNoFactorisationResolves) {
+    Context ctx = test::make_context();
+    constexpr int side = 20;
+    constexpr int n = side * side;
+    SparseMatrix<double> a =
+        test::matrix_from_rows<double>(ctx, n, [](std::int64_t row, RowEntries<double>& entries) {
+            const auto is_tied = [](std::int64_t i) { return i % 9 == 0 && i + 1 < n; };
+            const auto spring = [&](std::int64_t other, bool is_inside, bool ties) {
+                const double stiffness = (is_inside ? 1 : 0) + (ties ? 1e13 : 0);
+                if (stiffness > 0) {
+                    entries.add(other, -stiffness);
+                }
+            };
+            entries.add(row, 4 + (is_tied(row) ? 1e13 : 0) + (is_tied(row - 1) ? 1e13 : 0));
+            spring(row - 1, row % side > 0, row > 0 && is_tied(row - 1));
+            spring(row + 1, row % side + 1 < side, is_tied(row));
+            spring(row - side, row >= side, false);
+            spring(row + side, row + side < n, false);
+        });
+    EigenOptions options;
+    options.window = Window{0.2, 0.3};
+    options.method = Method::shift_invert;
+    const auto failed = eigensolve(ctx, EigenProblem<double>{a}, options);
+    EXPECT_FALSE(failed.converged);
+    EXPECT_NE(failed.message.find("may be moved into it by rounding errors"), std::string::npos)
+        << failed.message;
+    EXPECT_LT(failed.iterations, 150);
+    options.method = Method::automatic;
+    const auto answered = eigensolve(ctx, EigenProblem<double>{a}, options);
+    EXPECT_TRUE(answered.converged) << answered.message;
+    EXPECT_EQ(answered.method, Method::dense);
+    EXPECT_FALSE(answered.eigenvalues.empty());
+}
+
 /// A dense matrix with a useless inverse: the iteration stalls, and a dense solve follows.
 TEST(HandOver, ADenseMatrixWithAUselessInverse) {
     Context ctx = test::make_context();

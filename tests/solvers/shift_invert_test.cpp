@@ -763,5 +763,27 @@ TYPED_TEST(ShiftInvertTest, WindowsWithAFarEnd) {
     }
 }
 
+/// The discs of Gershgorin do not show that B = 12 I - A is positive definite. A and B have the
+/// same eigenvectors.
+TYPED_TEST(ShiftInvertTest, WindowsWithAFarEndOfAConsistentMass) {
+    using T = TypeParam;
+    SparseMatrix<T> a = test::laplace3d<T>(this->ctx, 8, 7, 6);
+    SparseMatrix<T> b = test::laplace3d<T>(this->ctx, 8, 7, 6, {}, 1);
+    std::vector<double> values = test::laplace3d_spectrum(8, 7, 6);
+    for (double& value : values) {
+        value /= 12 - value;
+    }
+    EigenProblem<T> problem{a};
+    problem.b = &b;
+    for (const Method method : {Method::shift_invert, Method::automatic}) {
+        for (EigenOptions options : {window_of(7, 1e30), window_of(-1e30, 0.1)}) {
+            options.method = method;
+            const auto result = eigensolve(this->ctx, problem, options);
+            this->expect(result, wanted(values, options), 1e4);
+            EXPECT_LE(result.iterations, 12);
+        }
+    }
+}
+
 }  // namespace
 }  // namespace quiver

@@ -46,9 +46,11 @@ SparseMatrix<T> diagonal(Context& ctx, const std::vector<double>& values) {
 }
 
 /// The Dirichlet Laplacian on an nx x ny x nz grid; complex scalars get Peierls phases that a
-/// diagonal unitary transformation removes, so that the spectrum is the same.
+/// diagonal unitary transformation removes, so that the spectrum is the same. `sign` = 1 changes
+/// the sign of the entries off the diagonal: 12 I minus the Laplacian.
 template <class T>
-SparseMatrix<T> laplace3d(Context& ctx, int nx, int ny, int nz, const SparseFormat& format = {}) {
+SparseMatrix<T> laplace3d(Context& ctx, int nx, int ny, int nz, const SparseFormat& format = {},
+                          real_t<T> sign = -1) {
     return matrix_from_rows<T>(
         ctx, std::int64_t{nx} * ny * nz,
         [=](std::int64_t row, RowEntries<T>& entries) {
@@ -62,10 +64,10 @@ SparseMatrix<T> laplace3d(Context& ctx, int nx, int ny, int nz, const SparseForm
                 }
                 if constexpr (is_complex_v<T>) {
                     const double angle = phase(row) - phase(to);
-                    entries.add(to, T(static_cast<real_t<T>>(-std::cos(angle)),
-                                      static_cast<real_t<T>>(-std::sin(angle))));
+                    entries.add(to, T(sign * static_cast<real_t<T>>(std::cos(angle)),
+                                      sign * static_cast<real_t<T>>(std::sin(angle))));
                 } else {
-                    entries.add(to, T(-1));
+                    entries.add(to, T(sign));
                 }
             };
             entries.add(row, T(6));

@@ -9,7 +9,7 @@
 
 namespace quiver {
 
-/// True for largest_magnitude and both_ends without a window, with which `which` is ignored.
+/// True for largest_magnitude and both_ends without a window. A window overrides options.which.
 inline bool asks_for_both_ends(const EigenOptions& options) {
     return !options.window && wants_both_ends(options.which);
 }
@@ -23,7 +23,7 @@ inline bool asks_for_both_ends(const EigenOptions& options) {
 /// is left, or if their residuals then exceed 4 times the tolerance, a third solve repeats the
 /// second end with the vectors of the first as constraints. Work and seconds of all solves are
 /// added; `method` is that of the last one. If the first solve does not converge, its pairs are the
-/// result.
+/// result; if the second one does not, its pairs are part of the result, which has not converged.
 ///
 /// The options have no window. Throws InputError on all ranks for a checkpoint, which belongs to
 /// one solve, and the errors of eigensolve(). Collective. Cost: two or three solves, each for at

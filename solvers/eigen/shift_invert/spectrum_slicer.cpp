@@ -732,20 +732,22 @@ double SpectrumSlicer<W>::near_end(double end) {
     if (end < bounds.low || end > bounds.high) {
         return std::copysign(infinity, end - bounds.low);
     }
-    const double far = b != nullptr ? far_value(pencil_.a(), *b) : infinity;
-    if (!(std::abs(end) > far) || far == 0) {
-        return end;
-    }
+    constexpr double farther = 1024;
     const double resolution = resolution_;
+    const std::int64_t outside = end < 0 ? 0 : pencil_.rows();
     double result = end;
-    if (factor_at(std::copysign(far, end))) {
-        const double sigma = factor_.sigma;
-        const std::int64_t below = factor_.below;
-        if (below == (end < 0 ? 0 : pencil_.rows())) {
-            result = std::copysign(infinity, end);
-        } else if (factor_at(end) && factor_.below == below) {
-            result = sigma;
+    double size = b != nullptr ? far_value(pencil_.a(), *b) : infinity;
+    std::int64_t below = -1;
+    for (; size > 0 && size < std::abs(end) && below != outside && !stopped_; size *= farther) {
+        if (factor_at(std::copysign(size, end))) {
+            below = factor_.below;
+            result = factor_.sigma;
         }
+    }
+    if (below == outside) {
+        result = std::copysign(infinity, end);
+    } else if (below >= 0 && (!factor_at(end) || factor_.below != below)) {
+        result = end;
     }
     message_.clear();
     resolution_ = resolution;
