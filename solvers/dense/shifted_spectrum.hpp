@@ -34,10 +34,10 @@ struct ShiftedSpectrum {
     SmallMatrix<W> vectors;
 };
 
-/// R = D^(1/2) Q^H of a semidefinite B = Q D Q^H, so that B = R^H R. Eigenvalues up to max(rounding,
-/// 4 sqrt(n) eps) ||B|| (of a diagonal B: rounding ||B||) count as 0. Costs one dense eigenproblem,
-/// unless B is diagonal. Throws NumericalError if the eigensolver fails, and the errors of
-/// Cusolver::eigen().
+/// R = D^(1/2) Q^H of a semidefinite B = Q D Q^H, so that B = R^H R. Eigenvalues up to
+/// max(rounding, 4 sqrt(n) eps) ||B|| (of a diagonal B: rounding ||B||) count as 0. Costs one dense
+/// eigenproblem, unless B is diagonal. Throws NumericalError if the eigensolver fails, and the
+/// errors of Cusolver::eigen().
 template <class W>
 SmallMatrix<W> semidefinite_root(Context& ctx, const SmallMatrix<W>& b, double rounding);
 

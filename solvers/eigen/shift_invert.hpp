@@ -43,8 +43,8 @@ namespace quiver {
 /// options.block: columns of a step, by default min(4, k); max_basis: columns of a basis, by
 /// default twice the wanted pairs of one shift, or 20 or five blocks more than the pairs if that is
 /// larger; max_iterations limits the factorisations. The matrix may have any norm: it is scaled by
-/// a power of two. An end of a window far beyond the spectrum is replaced by a nearer shift with the
-/// same count. `start`, `preconditioner` and `inverse` are ignored. Throws InputError for
+/// a power of two. An end of a window far beyond the spectrum is replaced by a nearer shift with
+/// the same count. `start`, `preconditioner` and `inverse` are ignored. Throws InputError for
 /// constraints, a checkpoint, a protected matrix, an operator without stored entries, more than
 /// most_ldlt_rows rows if neither MUMPS nor cuDSS is available; MemoryError, with the megabytes,
 /// before a factorisation by one of these that would not fit the memory; on a GPU, from 20,000 rows
