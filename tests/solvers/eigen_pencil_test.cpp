@@ -353,14 +353,15 @@ TYPED_TEST(EigenPencilTest, GivingUpAndStoppingAreResults) {
     }
 }
 
-/// An operator whose fifth product has NaN in one column, or throws on the last rank only.
+/// An operator whose products, from the fifth on, have NaN in one column, or throw on the last
+/// rank.
 template <class T>
 class Failing final : public Operator<T> {
   public:
     Failing(Operator<T>& a, bool throws) : a_(a), throws_(throws) {}
     const RowMap& row_map() const override { return a_.row_map(); }
     void apply(Context& ctx, BlockView<const T> x, BlockView<T> y) override {
-        const bool now = ++applications_ == 5;
+        const bool now = ++applications_ >= 5;
         if (now && throws_ && row_map().rank() == row_map().ranks() - 1) {
             throw std::runtime_error("out of luck");
         }

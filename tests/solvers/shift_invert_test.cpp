@@ -775,13 +775,11 @@ TYPED_TEST(ShiftInvertTest, WindowsWithAFarEndOfAConsistentMass) {
     }
     EigenProblem<T> problem{a};
     problem.b = &b;
-    for (const Method method : {Method::shift_invert, Method::automatic}) {
-        for (EigenOptions options : {window_of(7, 1e30), window_of(-1e30, 0.1)}) {
-            options.method = method;
-            const auto result = eigensolve(this->ctx, problem, options);
-            this->expect(result, wanted(values, options), 1e4);
-            EXPECT_LE(result.iterations, 12);
-        }
+    for (EigenOptions options : {window_of(7, 1e30), window_of(-1e30, 0.1)}) {
+        options.method = Method::shift_invert;
+        const auto result = eigensolve(this->ctx, problem, options);
+        this->expect(result, wanted(values, options), 1e4);
+        EXPECT_LE(result.iterations, 12);
     }
 }
 
