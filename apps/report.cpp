@@ -66,6 +66,9 @@ std::vector<std::string> advice(const EigsReport& report) {
     if (report.abft && report.abft->mode == "detect" && report.abft->counts.faults > 0) {
         return {};  // the reason names the faults and the cure
     }
+    if (report.method == "shift-invert" && report.message.find("; use ") != std::string::npos) {
+        return {};  // the message names the cure
+    }
     if (report.method == "shift-invert") {
         // After a failure of another method, too, the message begins with the names of both.
         return {report.message.starts_with("stopped after") ? "a higher --max-iterations may help"

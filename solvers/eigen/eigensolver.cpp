@@ -503,7 +503,8 @@ class AutomaticSolve {
         const DirectLimits limits = direct_limits(ctx_, problem_, options_);
         if (limits.rows <= (is_interior(options_) ? limits.many : limits.interior)) {
             hand_over(Method::dense, options_.max_iterations, words_of_few_rows(limits.rows));
-        } else if (!options_.window || problem_.b == nullptr) {
+        } else if (!options_.window || (problem_.b == nullptr && !has_stiff_matrix())) {
+            // A filter for a window that is narrow beside a stiff A would not end.
             const MethodChoice next = choose_iteration(problem_, options_);
             hand_over(next.method, options_.max_iterations, next.reason);
         }
