@@ -122,16 +122,21 @@ std::string digits_line(const EigsReport& report) {
     const bool may_help = report.method != "dense" && !report.tolerance_raised &&
                           std::any_of(report.residuals.begin(), report.residuals.end(),
                                       [&](double residual) { return residual > rounding; });
-    const bool was_chosen = report.method_reason.empty();
+    std::vector<std::string> options;
+    if (may_help) {
+        options.emplace_back("a smaller --tol");
+    }
+    if (report.method_reason.empty() && report.method != "shift-invert") {
+        options.emplace_back("--method shift-invert");
+    }
+    if (is_single(report.matrix.scalar)) {
+        options.emplace_back(report.matrix.scalar == Dtype::s ? "--scalar d" : "--scalar z");
+    }
     return fmt::format(
-        "digits      {} below the error bound, so that no digit is certain; {}{}{}\n",
+        "digits      {} below the error bound, so that no digit is certain{}{}\n",
         without == 1 ? "1 eigenvalue lies" : fmt::format("{} eigenvalues lie", without),
-        may_help ? "a smaller --tol may give more"
-                 : "rounding errors allow no more in this precision",
-        was_chosen && report.method != "shift-invert" ? ", and so may --method shift-invert" : "",
-        !is_single(report.matrix.scalar)   ? ""
-        : report.matrix.scalar == Dtype::s ? ", and so may --scalar d"
-                                           : ", and so may --scalar z");
+        may_help ? "" : "; rounding errors allow no more in this precision",
+        options.empty() ? "" : fmt::format("; {} may give more", fmt::join(options, " or ")));
 }
 
 ordered_json json_matrix(const EigsReport::Matrix& matrix) {

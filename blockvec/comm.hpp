@@ -91,7 +91,7 @@ class Comm {
   private:
     /// Agrees on this rank's outcome; throws the error of the lowest failing rank on all ranks.
     void settle(ErrorKind kind, const std::string& message) const;
-    /// settle() of a rank that throws an error of its own.
+    /// Takes part in settle(), but throws nothing: the caller throws its own error.
     void tell(ErrorKind kind, const std::string& message) const;
     /// Injects the fault of QUIVER_FAULT after the agreement that it names.
     void fail_on_request() const;

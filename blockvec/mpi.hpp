@@ -18,6 +18,7 @@
 
 namespace quiver {
 
+// NOLINTBEGIN(readability-identifier-naming): the names of MPI
 enum class MPI_Comm { null, world };
 /// The size of an element in bytes.
 using MPI_Datatype = int;
@@ -188,6 +189,7 @@ inline int MPI_Type_free(MPI_Datatype* type) {
     *type = MPI_DATATYPE_NULL;
     return MPI_SUCCESS;
 }
+// NOLINTEND(readability-identifier-naming)
 
 }  // namespace quiver
 

@@ -518,6 +518,14 @@ TYPED_TEST(GradedPencilTest, StiffMatricesHaveTheirSmallEigenvalues) {
     }
 }
 
+/// A spring between unknowns i and j of a stiffness matrix.
+void tie(DenseRows<double>& a, std::size_t i, std::size_t j, double spring) {
+    a[i][i] += spring;
+    a[j][j] += spring;
+    a[i][j] -= spring;
+    a[j][i] -= spring;
+}
+
 /// Stiff springs that tie nodes of a grid: the rows stay singular to rounding in any units.
 TEST(ShiftInvert, StiffTiesAreSolvedInTheUnitsOfTheProblem) {
     Context ctx = test::make_context();
@@ -525,19 +533,13 @@ TEST(ShiftInvert, StiffTiesAreSolvedInTheUnitsOfTheProblem) {
     constexpr int width = 20;
     constexpr int n = width * 18;
     DenseRows<double> a(n, std::vector<double>(n));
-    const auto tie = [&](std::size_t i, std::size_t j, double spring) {
-        a[i][i] += spring;
-        a[j][j] += spring;
-        a[i][j] -= spring;
-        a[j][i] -= spring;
-    };
     for (std::size_t i = 0; i < n; ++i) {
         a[i][i] += 0.125;
         if (i % width != 0) {
-            tie(i - 1, i, 1);
+            tie(a, i - 1, i, 1);
         }
         if (i >= width) {
-            tie(i - width, i, 1);
+            tie(a, i - width, i, 1);
         }
     }
     std::uniform_int_distribution<std::size_t> node(0, n - 1);
@@ -545,7 +547,7 @@ TEST(ShiftInvert, StiffTiesAreSolvedInTheUnitsOfTheProblem) {
         const std::size_t i = node(random);
         const std::size_t j = node(random);
         if (i != j && a[i][i] < 100 && a[j][j] < 100) {
-            tie(i, j, 0x1p33);
+            tie(a, i, j, 0x1p33);
             ++ties;
         }
     }
@@ -580,22 +582,16 @@ TEST(ShiftInvert, LightMassesAtFullAccuracy) {
     };
     DenseRows<double> a(n, std::vector<double>(n));
     DenseRows<double> b(n, std::vector<double>(n));
-    const auto tie = [&](std::size_t i, std::size_t j, double spring) {
-        a[i][i] += spring;
-        a[j][j] += spring;
-        a[i][j] -= spring;
-        a[j][i] -= spring;
-    };
     for (std::size_t i = 0; i < n; ++i) {
         b[i][i] = i < body ? uniform(0.5, 2) : std::pow(10, uniform(-8, -1));
         a[i][i] += i < width ? 1 : 0;
         if (i >= body) {
-            tie(4 * (i - body), i, 1e8);
+            tie(a, 4 * (i - body), i, 1e8);
         } else if (i % width != 0) {
-            tie(i - 1, i, uniform(0.5, 2));
+            tie(a, i - 1, i, uniform(0.5, 2));
         }
         if (i >= width && i < body) {
-            tie(i - width, i, uniform(0.5, 2));
+            tie(a, i - width, i, uniform(0.5, 2));
         }
     }
     SparseMatrix<double> left = test::stored(ctx, a);

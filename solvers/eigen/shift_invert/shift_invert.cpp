@@ -407,6 +407,7 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
         options.block = static_cast<int>(
             std::min<std::int64_t>(step_width(this->options()), this->dimensions()));
         options.max_basis = this->options().max_basis;
+        // In balanced units a smaller one costs many shifts and gives no further digits.
         options.residual =
             std::clamp(0.1 * this->options().tol, facts_.has_units ? 1e-11 : 1e-14, 1e-11);
         options.cluster_residual = 0.1 * this->tolerance();
