@@ -238,6 +238,7 @@ BlockVector<W> InverseLanczos<W>::vectors(const std::vector<int>& pairs) {
     tsmm(ctx, W(1), images(known_, size_), s.view(), W(0), bx.view());
     pencil_.solve(factor_, std::as_const(bx).view(), x.view());
     std::vector<W> factors;
+    factors.reserve(pairs.size());
     for (const int j : pairs) {
         factors.push_back(W(1 / pairs_[static_cast<std::size_t>(j)].theta));
     }
