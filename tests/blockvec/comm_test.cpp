@@ -164,14 +164,14 @@ TEST(Comm, CodesOfMpiBecomeErrors) {
     }
 }
 
-// NOLINTBEGIN(bugprone-use-after-move): tests the state after a move
+// NOLINTBEGIN(bugprone-use-after-move,performance-move-const-arg): tests the state after a move
 TEST(Comm, StaysValidOnceMovedFrom) {
     Comm first(MPI_COMM_WORLD);
     const Comm second = std::move(first);
     EXPECT_EQ(first.handle(), second.handle());
     EXPECT_EQ(first.sum(1), second.size());
 }
-// NOLINTEND(bugprone-use-after-move)
+// NOLINTEND(bugprone-use-after-move,performance-move-const-arg)
 
 }  // namespace
 }  // namespace quiver
