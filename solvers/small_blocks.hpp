@@ -70,6 +70,28 @@ SmallMatrix<T> hermitian_part(const SmallMatrix<T>& a) {
     return result;
 }
 
+template <class T>
+bool is_diagonal(const SmallMatrix<T>& a) {
+    for (int i = 0; i < a.rows(); ++i) {
+        for (int j = 0; j < a.cols(); ++j) {
+            if (i != j && a(i, j) != T{}) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/// Multiplies row i of `a` by factor(i).
+template <class T, class Factor>
+void scale_rows(SmallMatrix<T>& a, Factor&& factor) {
+    for (int i = 0; i < a.rows(); ++i) {
+        for (int j = 0; j < a.cols(); ++j) {
+            a(i, j) *= factor(static_cast<std::size_t>(i));
+        }
+    }
+}
+
 /// The rows and columns of `a` with these indices.
 template <class T>
 SmallMatrix<T> submatrix(const SmallMatrix<T>& a, const std::vector<int>& index) {

@@ -7,6 +7,10 @@
 [2.0, 3.0]
 """
 
+from . import _openblas
+
+_openblas.load()  # before _core, which may be linked to it
+
 from ._core import Error
 from ._core import version as __version__
 from ._cluster import KMeans, kmeans

@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "solvers/dense/lapack.hpp"
 #include "solvers/small_blocks.hpp"
 #include "solvers/small_dense.hpp"
 
@@ -39,6 +40,34 @@ void remove_noise(SmallMatrix<W>& gram, const SmallMatrix<W>& x, double norm_b) 
             }
         }
     }
+}
+
+/// cholesky(G) by LAPACK if there is one; the lower triangle of its R is not set.
+template <class W>
+Cholesky<W> lapack_cholesky(const LapackRoutines<W>* lapack, SmallMatrix<W> g) {
+    if (lapack == nullptr) {
+        return cholesky(g);
+    }
+    // LAPACK reads the row-major G as conj(G), whose lower factor is R^T.
+    const int n = g.rows();
+    int info = 0;
+    lapack->factorise("L", &n, g.data(), &n, &info, 1);
+    return {std::move(g), info == 0};
+}
+
+/// X R^-1.
+template <class W>
+SmallMatrix<W> divide_by_upper(const LapackRoutines<W>* lapack, SmallMatrix<W> x,
+                               const SmallMatrix<W>& r) {
+    if (lapack == nullptr) {
+        return product(x, inverse_of_upper(r));
+    }
+    const int order = r.rows();
+    const int rows = x.rows();
+    int info = 0;
+    lapack->solve_triangular("L", "N", "N", &order, &rows, r.data(), &order, x.data(), &order,
+                             &info, 1, 1, 1);
+    return x;
 }
 
 }  // namespace
@@ -183,9 +212,11 @@ int DenseSpectrum<W>::orthonormalise(std::span<const int> order, SmallMatrix<W>&
     }
     constexpr double least_pivot = 0.5;  // unit vectors with smaller ones are dependent
     const SmallMatrix<W> y = in_units(x, -1);
-    SmallMatrix<W> gram = hermitian_part(product(adjoint(y), product(b_, y)));
+    const LapackRoutines<W>* const lapack = ctx_.service<Lapack>().template routines<W>();
+    SmallMatrix<W> gram =
+        hermitian_part(blas_product(lapack, adjoint(y), blas_product(lapack, b_, y)));
     remove_noise(gram, y, frobenius_norm(b_));
-    const Cholesky<W> factor = cholesky(gram);
+    const Cholesky<W> factor = lapack_cholesky(lapack, gram);
     bool independent = factor.positive;
     int column = 0;
     double largest = 0;
@@ -201,15 +232,16 @@ int DenseSpectrum<W>::orthonormalise(std::span<const int> order, SmallMatrix<W>&
     if (!independent) {
         return order[static_cast<std::size_t>(column)];
     }
-    x = product(x, inverse_of_upper(factor.r));
+    x = divide_by_upper(lapack, std::move(x), factor.r);
     return -1;
 }
 
 template <class W>
 std::vector<double> DenseSpectrum<W>::quotients(const SmallMatrix<W>& x) const {
     const SmallMatrix<W> y = in_units(x, -1);
-    const SmallMatrix<W> ay = product(a_, y);
-    const SmallMatrix<W> by = product(b_, y);
+    const LapackRoutines<W>* const blas = ctx_.service<Lapack>().template routines<W>();
+    const SmallMatrix<W> ay = blas_product(blas, a_, y);
+    const SmallMatrix<W> by = blas_product(blas, b_, y);
     std::vector<double> result;
     for (int j = 0; j < y.cols(); ++j) {
         double of_a = 0;

@@ -7,6 +7,8 @@
 #include <type_traits>
 
 #include "blockvec/error.hpp"
+#include "solvers/small_blocks.hpp"
+#include "solvers/small_dense.hpp"
 
 namespace quiver {
 namespace {
@@ -73,6 +75,40 @@ Lapack::Threads::~Threads() {
     }
 }
 
+/// BLAS reads row-major matrices as their transposes, so that it computes the transpose of the
+/// product, B^T A^T.
+template <class W>
+SmallMatrix<W> blas_product(const LapackRoutines<W>* blas, const SmallMatrix<W>& a,
+                            const SmallMatrix<W>& b) {
+    if (a.rows() == a.cols() && is_diagonal(a)) {
+        SmallMatrix<W> result = b;
+        scale_rows(result,
+                   [&](std::size_t i) { return a(static_cast<int>(i), static_cast<int>(i)); });
+        return result;
+    }
+    if (blas == nullptr) {
+        return product(a, b);
+    }
+    const int rows = a.rows();
+    const int terms = b.rows();
+    const int cols = b.cols();
+    SmallMatrix<W> result(rows, cols);
+    if (rows == 0 || cols == 0 || terms == 0) {
+        return result;
+    }
+    const W one(1);
+    const W zero(0);
+    const int ld_a = a.cols();
+    blas->multiply("N", "N", &cols, &rows, &terms, &one, b.data(), &cols, a.data(), &ld_a, &zero,
+                   result.data(), &cols, 1, 1);
+    return result;
+}
+
+template SmallMatrix<double> blas_product(const LapackRoutines<double>*, const SmallMatrix<double>&,
+                                          const SmallMatrix<double>&);
+template SmallMatrix<std::complex<double>> blas_product(const LapackRoutines<std::complex<double>>*,
+                                                        const SmallMatrix<std::complex<double>>&,
+                                                        const SmallMatrix<std::complex<double>>&);
 template struct LapackRoutines<double>;
 template struct LapackRoutines<std::complex<double>>;
 

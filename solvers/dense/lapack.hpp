@@ -10,6 +10,7 @@
 #include "blockvec/context.hpp"
 #include "blockvec/scalar.hpp"
 #include "blockvec/shared_library.hpp"
+#include "blockvec/small_matrix.hpp"
 
 namespace quiver {
 
@@ -44,6 +45,11 @@ struct LapackRoutines {
     void (*divide_and_conquer)(const char*, const int*, double*, double*, double*, const int*,
                                double*, const int*, int*, const int*, int*, std::size_t);
 };
+
+/// A B by BLAS, or by product() if `blas` is null; a diagonal A scales the rows.
+template <class W>
+SmallMatrix<W> blas_product(const LapackRoutines<W>* blas, const SmallMatrix<W>& a,
+                            const SmallMatrix<W>& b);
 
 /// LAPACK as this process finds it; a service of the Context.
 class Lapack {

@@ -21,29 +21,6 @@ namespace {
 /// largest one.
 constexpr double units_of_shifted_values = 8;
 
-/// A B, by BLAS if there is one. BLAS reads row-major matrices as their transposes, so that it
-/// computes the transpose of the product, B^T A^T.
-template <class W>
-SmallMatrix<W> blas_product(const LapackRoutines<W>* blas, const SmallMatrix<W>& a,
-                            const SmallMatrix<W>& b) {
-    if (blas == nullptr) {
-        return product(a, b);
-    }
-    const int rows = a.rows();
-    const int terms = b.rows();
-    const int cols = b.cols();
-    SmallMatrix<W> result(rows, cols);
-    if (rows == 0 || cols == 0 || terms == 0) {
-        return result;
-    }
-    const W one(1);
-    const W zero(0);
-    const int ld_a = a.cols();
-    blas->multiply("N", "N", &cols, &rows, &terms, &one, b.data(), &cols, a.data(), &ld_a, &zero,
-                   result.data(), &cols, 1, 1);
-    return result;
-}
-
 template <class W>
 struct HermitianPairs {
     std::vector<double> values;
@@ -57,27 +34,6 @@ HermitianPairs<W> all_pairs(Context& ctx, SmallMatrix<W> a) {
     std::vector<int> all(eigen.values().size());
     std::iota(all.begin(), all.end(), 0);
     return {eigen.values(), eigen.vectors(all)};
-}
-
-template <class W, class Factor>
-void scale_rows(SmallMatrix<W>& a, Factor&& factor) {
-    for (int i = 0; i < a.rows(); ++i) {
-        for (int j = 0; j < a.cols(); ++j) {
-            a(i, j) *= factor(static_cast<std::size_t>(i));
-        }
-    }
-}
-
-template <class W>
-bool is_diagonal(const SmallMatrix<W>& a) {
-    for (int i = 0; i < a.rows(); ++i) {
-        for (int j = 0; j < a.cols(); ++j) {
-            if (i != j && a(i, j) != W{}) {
-                return false;
-            }
-        }
-    }
-    return true;
 }
 
 double rounding_of(const std::vector<double>& ascending) {

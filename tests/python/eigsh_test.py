@@ -195,6 +195,29 @@ def test_every_pair_of_a_pencil(rng):
     check_pairs(a, w, v, spectrum(a, m), m)
 
 
+def grid_of_springs(rng, side):
+    """Springs between neighbours in a grid, a tenth of them stiff; the masses have 8 decades."""
+    nodes = np.arange(side * side).reshape(side, side)
+    ends = np.concatenate([np.c_[nodes[:, :-1].ravel(), nodes[:, 1:].ravel()],
+                           np.c_[nodes[:-1].ravel(), nodes[1:].ravel()]])
+    springs = rng.uniform(0.5, 2, len(ends)) * np.where(rng.random(len(ends)) < 0.1, 1e8, 1)
+    rows = np.arange(len(ends))
+    difference = sp.csr_array((np.ones(len(ends)), (rows, ends[:, 0])), (len(ends), side * side))
+    difference -= sp.csr_array((np.ones(len(ends)), (rows, ends[:, 1])), (len(ends), side * side))
+    ground = sp.diags_array(np.where(nodes.ravel() < side, 1.0, 0.0))
+    k = difference.T @ sp.diags_array(springs) @ difference + ground
+    return k.tocsr(), sp.diags_array(10.0 ** rng.uniform(-8, 0, side * side)).tocsr()
+
+
+def test_shift_invert_ends_if_no_factorisation_helps(rng):
+    # It made 10,000 factorisations (240 s); other random numbers end it earlier with residuals
+    # above the tolerance.
+    k, m = grid_of_springs(rng, 30)
+    with pytest.raises(quiver.Error) as error:
+        quiver.eigsh(k, 900, m, which="SA", method="shift-invert")
+    assert error.value.info.iterations < 1000, error.value
+
+
 @pytest.mark.parametrize("method", ["lanczos", "chebyshev", "lobpcg", "jd"])
 def test_methods_blocks_and_ncv(rng, method):
     a = random_hermitian(rng, 150, "d")

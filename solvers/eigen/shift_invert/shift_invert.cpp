@@ -437,7 +437,7 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
             const bool goes_on = report_step(progress);
             progress_.reporting = false;
             progress_.is_interrupted = progress_.is_interrupted || !goes_on;
-            return goes_on;
+            return goes_on && !this->must_stop();
         };
         slicer_.emplace(*pencil_, options);
     }
