@@ -86,8 +86,9 @@ bool is_diagonal(const SmallMatrix<T>& a) {
 template <class T, class Factor>
 void scale_rows(SmallMatrix<T>& a, Factor&& factor) {
     for (int i = 0; i < a.rows(); ++i) {
+        const auto scale = factor(static_cast<std::size_t>(i));
         for (int j = 0; j < a.cols(); ++j) {
-            a(i, j) *= factor(static_cast<std::size_t>(i));
+            a(i, j) *= scale;
         }
     }
 }

@@ -9,7 +9,7 @@
 
 from . import _openblas
 
-_openblas.load()  # before _core, which may be linked to it
+_openblas.load()  # before _core, which may load OpenBLAS through MUMPS
 
 from ._core import Error
 from ._core import version as __version__

@@ -15,6 +15,8 @@ from ._arrays import Space, number_from_zero, real_scalar, space_of, sparse_sour
 from ._operators import (LinearOperator, is_dense, is_stored, make_function, make_operator,
                          operand_space, problem_scalar, shape_of, sizes)
 
+#: The methods that use no preconditioner.
+_PLAIN_METHODS = ("lanczos", "chebyshev", "filter", "dense", "shift-invert")
 #: With sigma, eigsh factorises no larger matrices itself; 'shift-invert' may, by MUMPS.
 _MOST_FACTORISED_ROWS = 50000
 #: Up to this many rows 'auto' solves a sparse matrix by 'dense', so that no factorisation is needed.
@@ -208,7 +210,7 @@ def eigsh(A: Any, k: int = 6, M: Any = None, sigma: float | None = None, which: 
         for sparse matrices up to 3,000 rows where an iteration stalls or a factorisation would cost
         more. 'shift-invert' factorises a sparse A.
     block : int
-        Columns that a step multiplies at once; 0 lets the solver choose.
+        Columns that a step multiplies at once; 0 lets the solver choose. 'dense' does not use it.
     inner : {'minres', 'cg', 'gmres', 'jdqmr'}
         The solver of the correction equations of 'jd'. 'cg' is for ends of the spectrum, 'gmres'
         for a preconditioner that is not positive definite.
@@ -278,9 +280,12 @@ def eigsh(A: Any, k: int = 6, M: Any = None, sigma: float | None = None, which: 
     if window is not None and np.shape(window) != (2,):
         raise ValueError(f"window={window!r}: a pair (low, high) is expected")
     named_none = isinstance(preconditioner, str) and preconditioner == "none"
-    if method == "lanczos" and preconditioner is not None and not named_none:
-        raise ValueError("method='lanczos' uses no preconditioner: choose 'lobpcg' or 'jd', or "
+    if preconditioner is not None and not named_none and method in _PLAIN_METHODS:
+        raise ValueError(f"method={method!r} uses no preconditioner: choose 'lobpcg' or 'jd', or "
                          "omit the preconditioner")
+    if inner != "minres" and method in (*_PLAIN_METHODS, "lobpcg"):
+        raise ValueError(f"inner={inner!r}: method={method!r} solves no correction equations: "
+                         "choose 'jd', or omit inner")
     if window is None and not 1 <= k <= n:
         raise ValueError(f"k={k}: at least 1 and at most n={n} eigenvalues can be found")
     if sigma is not None:

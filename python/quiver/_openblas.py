@@ -1,22 +1,26 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Loads OpenBLAS with kernels that fit the processor.
 
-An OpenBLAS that is older than the processor takes kernels without AVX2: dense solves and
-factorisations by MUMPS then take two to four times as long. It reads the variable
-OPENBLAS_CORETYPE only while it is loaded.
+An OpenBLAS that is older than the processor may choose kernels without AVX2: dense solves and
+factorisations by MUMPS then take two to four times as long. OpenBLAS reads the environment
+variable OPENBLAS_CORETYPE only while it is loaded.
 """
+
+from __future__ import annotations
 
 import _ctypes
 import ctypes
 import os
 
 VARIABLE = "OPENBLAS_CORETYPE"
-# The kernels without AVX2 that OpenBLAS takes for unknown processors; apps/blas_kernels.cpp has all.
-OLD_KERNELS = {"Prescott", "Core2", "Nehalem", "Sandybridge", "Generic"}
+#: The kernels without AVX2, as in apps/blas_kernels.cpp.
+OLD_KERNELS = {"Prescott", "Core2", "Penryn", "Dunnington", "Atom", "Nehalem", "Opteron",
+               "Opteron_SSE3", "Barcelona", "Bobcat", "Nano", "Generic", "Sandybridge",
+               "Bulldozer", "Piledriver"}
 
 
 def _open() -> ctypes.CDLL:
-    """The library that solvers/dense/lapack.cpp loads first; raises OSError if there is none."""
+    """The library that dense solves load; raises OSError if there is none."""
     library = ctypes.CDLL("libopenblas.so.0")
     library.openblas_get_corename.restype = ctypes.c_char_p
     return library
@@ -32,11 +36,12 @@ def _fitting_kernels() -> str | None:
 
 
 def load() -> None:
-    """Loads OpenBLAS if the process has not done so; a value of VARIABLE is respected.
+    """Loads OpenBLAS, and again with better kernels if it has chosen some without AVX2.
 
-    While OpenBLAS is loaded a second time, VARIABLE is set.
+    VARIABLE is set only during the second load. The library stays loaded. Without effect if VARIABLE
+    is set, if QUIVER_LAPACK names another library, or if another module has loaded OpenBLAS before.
     """
-    if VARIABLE in os.environ:
+    if VARIABLE in os.environ or os.environ.get("QUIVER_LAPACK"):
         return
     try:
         library = _open()
@@ -51,5 +56,5 @@ def load() -> None:
             _open()
         finally:
             del os.environ[VARIABLE]
-    except (OSError, AttributeError):  # no OpenBLAS, or no Linux
+    except (OSError, AttributeError):  # no OpenBLAS, no openblas_get_corename, no /proc/cpuinfo
         pass

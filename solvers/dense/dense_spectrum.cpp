@@ -42,7 +42,7 @@ void remove_noise(SmallMatrix<W>& gram, const SmallMatrix<W>& x, double norm_b) 
     }
 }
 
-/// cholesky(G) by LAPACK if there is one; the lower triangle of its R is not set.
+/// cholesky(G) by LAPACK if there is one; only the upper triangle of its R is valid.
 template <class W>
 Cholesky<W> lapack_cholesky(const LapackRoutines<W>* lapack, SmallMatrix<W> g) {
     if (lapack == nullptr) {
@@ -55,7 +55,7 @@ Cholesky<W> lapack_cholesky(const LapackRoutines<W>* lapack, SmallMatrix<W> g) {
     return {std::move(g), info == 0};
 }
 
-/// X R^-1.
+/// X R^-1 for an upper triangular R; does not read its lower triangle.
 template <class W>
 SmallMatrix<W> divide_by_upper(const LapackRoutines<W>* lapack, SmallMatrix<W> x,
                                const SmallMatrix<W>& r) {
@@ -97,12 +97,7 @@ void DenseSpectrum<W>::set_matrices(SmallMatrix<W> a, SmallMatrix<W> b,
 
 template <class W>
 SmallMatrix<W> DenseSpectrum<W>::in_units(SmallMatrix<W> x, int sign) const {
-    for (int i = 0; i < x.rows(); ++i) {
-        const double unit = std::ldexp(1.0, sign * exponents_[static_cast<std::size_t>(i)]);
-        for (int j = 0; j < x.cols(); ++j) {
-            x(i, j) *= unit;
-        }
-    }
+    scale_rows(x, [&](std::size_t i) { return std::ldexp(1.0, sign * exponents_[i]); });
     return x;
 }
 
@@ -239,9 +234,9 @@ int DenseSpectrum<W>::orthonormalise(std::span<const int> order, SmallMatrix<W>&
 template <class W>
 std::vector<double> DenseSpectrum<W>::quotients(const SmallMatrix<W>& x) const {
     const SmallMatrix<W> y = in_units(x, -1);
-    const LapackRoutines<W>* const blas = ctx_.service<Lapack>().template routines<W>();
-    const SmallMatrix<W> ay = blas_product(blas, a_, y);
-    const SmallMatrix<W> by = blas_product(blas, b_, y);
+    const LapackRoutines<W>* const lapack = ctx_.service<Lapack>().template routines<W>();
+    const SmallMatrix<W> ay = blas_product(lapack, a_, y);
+    const SmallMatrix<W> by = blas_product(lapack, b_, y);
     std::vector<double> result;
     for (int j = 0; j < y.cols(); ++j) {
         double of_a = 0;

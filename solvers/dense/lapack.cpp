@@ -75,8 +75,6 @@ Lapack::Threads::~Threads() {
     }
 }
 
-/// BLAS reads row-major matrices as their transposes, so that it computes the transpose of the
-/// product, B^T A^T.
 template <class W>
 SmallMatrix<W> blas_product(const LapackRoutines<W>* blas, const SmallMatrix<W>& a,
                             const SmallMatrix<W>& b) {
@@ -99,6 +97,7 @@ SmallMatrix<W> blas_product(const LapackRoutines<W>* blas, const SmallMatrix<W>&
     const W one(1);
     const W zero(0);
     const int ld_a = a.cols();
+    // BLAS reads a row-major matrix as its transpose: the call computes (A B)^T = B^T A^T.
     blas->multiply("N", "N", &cols, &rows, &terms, &one, b.data(), &cols, a.data(), &ld_a, &zero,
                    result.data(), &cols, 1, 1);
     return result;

@@ -46,7 +46,8 @@ struct LapackRoutines {
                                double*, const int*, int*, const int*, int*, std::size_t);
 };
 
-/// A B by BLAS, or by product() if `blas` is null; a diagonal A scales the rows.
+/// A B, where A has as many columns as B has rows. Scales the rows of B if A is square and
+/// diagonal; else calls BLAS, or product() if `blas` is null.
 template <class W>
 SmallMatrix<W> blas_product(const LapackRoutines<W>* blas, const SmallMatrix<W>& a,
                             const SmallMatrix<W>& b);

@@ -91,8 +91,8 @@ struct EigenOptions {
     /// Limit of EigenResult::iterations, which counts block products, but in lobpcg() iterations,
     /// in window_filter() filters and in shift_invert() factorisations. 0: the solve ends if it
     /// stagnates. That is, neither has another pair converged nor the residual of the next ones
-    /// halved in the last 5000 iterations (lobpcg: 2000; shift_invert: 300 while no pair has
-    /// converged; filter: 50) and in the last third of all.
+    /// halved in the last 5000 iterations (lobpcg: 2000, filter: 50) and in the last third of all.
+    /// shift_invert() also gives up after 300 factorisations that have found no pair.
     std::int64_t max_iterations = 0;
     /// Limit of the seconds of a solve; 0: none. Then the solve ends after its current step (a
     /// factorisation or a dense solve is one step), with EigenResult::interrupted. The clocks of

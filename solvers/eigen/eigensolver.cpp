@@ -227,6 +227,22 @@ std::string help_for_lobpcg(Context& ctx, const EigenProblem<T>& problem,
 }
 
 /// A solve by Method::automatic: a method that has not converged hands over to another method.
+/// Emits a notice with the options that options.method does not use.
+void announce_unused(Context& ctx, const EigenOptions& options) {
+    const Method method = options.method;
+    std::string names;
+    const auto add = [&](bool is_unused, const char* name) {
+        names += is_unused ? (names.empty() ? "" : ", ") + std::string(name) : "";
+    };
+    add(options.max_basis > 0 && (method == Method::lobpcg || method == Method::dense),
+        "max_basis");
+    add(options.block > 0 && method == Method::dense, "block");
+    add(options.inner != InnerSolver::minres && method != Method::jacobi_davidson, "inner");
+    if (!names.empty()) {
+        ctx.emit(NoticeEvent{std::string(to_string(method)) + " does not use " + names});
+    }
+}
+
 template <class T>
 class AutomaticSolve {
   public:
@@ -538,11 +554,7 @@ EigenResult<T> eigensolve(Context& ctx, const EigenProblem<T>& problem,
     if (asks_for_both_ends(options) && !is_direct(options.method)) {
         return solve_both_ends(ctx, problem, options);
     }
-    if (options.max_basis > 0 &&
-        (options.method == Method::lobpcg || options.method == Method::dense)) {
-        ctx.emit(NoticeEvent{std::string(to_string(options.method)) +
-                             ": max_basis is ignored, because the method has no basis to limit"});
-    }
+    announce_unused(ctx, options);
     EigenResult<T> result = accurate_solve(ctx, problem, options, options.method);
     result.message += help_for_lobpcg(ctx, problem, result);
     return result;

@@ -380,6 +380,32 @@ TEST(VerifiedSearch, BlocksOfAGigabyteAreAnnounced) {
     }
 }
 
+TEST(Eigensolver, OptionsThatAMethodDoesNotUseAreAnnounced) {
+    std::vector<std::string> notes;
+    Context ctx = test::make_context();
+    ctx.set_event_sink([&](const Event& event) {
+        if (const auto* notice = std::get_if<NoticeEvent>(&event)) {
+            notes.push_back(notice->text);
+        }
+    });
+    SparseMatrix<double> a = test::laplace3d<double>(ctx, 5, 4, 3);
+    EigenOptions options = smallest(2, Method::dense);
+    options.block = 2;
+    options.max_basis = 20;
+    options.inner = InnerSolver::gmres;
+    eigensolve<double>(ctx, {a}, options);
+    options.method = Method::lobpcg;
+    eigensolve<double>(ctx, {a}, options);
+    options.method = Method::lanczos;
+    eigensolve<double>(ctx, {a}, options);
+    options.method = Method::jacobi_davidson;
+    options.which = Which::largest;
+    eigensolve<double>(ctx, {a}, options);
+    EXPECT_EQ(notes, (std::vector<std::string>{"dense does not use max_basis, block, inner",
+                                               "lobpcg does not use max_basis, inner",
+                                               "lanczos does not use inner"}));
+}
+
 TEST(VerifiedSearch, LaterSolvesGetTheRestOfTheSeconds) {
     Context ctx = test::make_context();
     const Comm& comm = ctx.comm();

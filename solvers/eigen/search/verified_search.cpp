@@ -203,10 +203,7 @@ void VerifiedSearch<T>::note_progress(int converged, double residual, const std:
 
 template <class T>
 bool VerifiedSearch<T>::stagnates() const {
-    // Factorisations that find nothing are useless, but the proof for given pairs may take many.
-    const bool finds_nothing = description_.method == Method::shift_invert && converged_ == 0;
     const std::int64_t patience = description_.method == Method::filter   ? 50
-                                  : finds_nothing                         ? 300
                                   : description_.method == Method::lobpcg ? 2000
                                                                           : 5000;
     return iterations() - progress_at_ >= std::max(patience, progress_at_ / 2);

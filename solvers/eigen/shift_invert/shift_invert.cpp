@@ -244,7 +244,7 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
     /// The reason why A and B determine no eigenvalues, if they have a common null vector; else
     /// empty.
     std::string words_of_singular_pencil() {
-        if (!pencil_->has_b() || slicer_->is_stopped()) {
+        if (!pencil_->has_b() || (slicer_->is_stopped() && slicer_->message().empty())) {
             return "";
         }
         try {
@@ -437,7 +437,7 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
             const bool goes_on = report_step(progress);
             progress_.reporting = false;
             progress_.is_interrupted = progress_.is_interrupted || !goes_on;
-            return goes_on && !this->must_stop();
+            return goes_on;
         };
         slicer_.emplace(*pencil_, options);
     }

@@ -63,6 +63,10 @@ template <class W>
 bool SpectrumSlicer<W>::go_on(double residual) {
     SlicerProgress now = progress();
     now.residual = residual;
+    if (now.found == 0 && now.factorisations >= options_.most_without_pairs) {
+        fail(std::to_string(now.factorisations) + " factorisations found no eigenpair");
+        stopped_ = true;
+    }
     if (now.factorisations >= options_.most_factorisations ||
         (options_.keep_going && !options_.keep_going(now))) {
         stopped_ = true;

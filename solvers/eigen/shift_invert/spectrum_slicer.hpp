@@ -48,6 +48,9 @@ struct SlicerOptions {
     std::uint64_t seed = 1;
     /// After this many factorisations the search ends without a result.
     std::int64_t most_factorisations = 10000;
+    /// The same, while no pair has been found: such a search rarely finds one later, whereas the
+    /// proof that none is missing may take many factorisations.
+    std::int64_t most_without_pairs = 300;
     /// find_between() ends without a result if it would have to find more eigenvalues.
     std::int64_t most_between = no_limit;
     /// Called after each factorisation and each filled basis; false ends the search.
