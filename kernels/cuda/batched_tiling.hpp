@@ -107,9 +107,9 @@ struct PanelTiling {
     std::size_t shared_bytes;
 
     constexpr PanelTiling(std::size_t scalar_bytes, int n, bool by_rows)
-        : width(scalar_bytes == 16 ? 8 : 16), threads(n <= 128 ? 128 : 256) {
+        : width(scalar_bytes == 16 ? 8 : 16), threads(n <= 256 ? 64 : 128) {
         const int left = width * ((n - 1) / width * width);
-        const int diagonal = width * (width + 1);
+        const int diagonal = width * (width + 2);
         const int staged = by_rows ? threads * (width + 1) : 0;
         shared_bytes = static_cast<std::size_t>(left + diagonal + staged) * scalar_bytes;
     }

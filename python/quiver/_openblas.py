@@ -39,7 +39,7 @@ def load() -> None:
     """Loads OpenBLAS, and again with better kernels if it has chosen some without AVX2.
 
     VARIABLE is set only during the second load. The library stays loaded. Without effect if VARIABLE
-    is set, if QUIVER_LAPACK names another library, or if another module has loaded OpenBLAS before.
+    is set, if QUIVER_LAPACK is set, or if another module has loaded OpenBLAS before.
     """
     if VARIABLE in os.environ or os.environ.get("QUIVER_LAPACK"):
         return

@@ -6,6 +6,7 @@
 #include <complex>
 #include <cstddef>
 #include <limits>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -19,23 +20,18 @@ namespace {
 /// A bound of the errors of a pencil's eigenvalues, in units of n eps times the largest one.
 constexpr double units_of_pencil_values = 8;
 
-/// Sets entries of X^H B X off the diagonal to 0 if their rounding errors may be as large. The
-/// vector of a huge eigenvalue is long, and subtracting it times such an entry would spoil other
-/// vectors.
+/// Sets entries of X^H B X off the diagonal to 0 that may be rounding errors of their terms,
+/// |X|^T |B| |X|: to subtract such a small part of a long vector would spoil another one.
 template <class W>
-void remove_noise(SmallMatrix<W>& gram, const SmallMatrix<W>& x, double norm_b) {
-    std::vector<double> lengths(static_cast<std::size_t>(x.cols()));
-    for (int i = 0; i < x.rows(); ++i) {
-        for (int j = 0; j < x.cols(); ++j) {
-            lengths[static_cast<std::size_t>(j)] += std::norm(x(i, j));
-        }
-    }
-    const double noise = 4 * std::sqrt(x.rows()) * std::numeric_limits<double>::epsilon() * norm_b;
+void remove_noise(SmallMatrix<W>& gram, const SmallMatrix<W>& x, const SmallMatrix<W>& b,
+                  const LapackRoutines<double>* lapack) {
+    const SmallMatrix<double> sizes = moduli(x);
+    const SmallMatrix<double> terms =
+        blas_product(lapack, adjoint(sizes), blas_product(lapack, moduli(b), sizes));
+    const double noise = 4 * std::sqrt(x.rows()) * std::numeric_limits<double>::epsilon();
     for (int i = 0; i < gram.rows(); ++i) {
         for (int j = 0; j < gram.cols(); ++j) {
-            const double length = std::sqrt(lengths[static_cast<std::size_t>(i)] *
-                                            lengths[static_cast<std::size_t>(j)]);
-            if (i != j && std::abs(gram(i, j)) <= noise * length) {
+            if (i != j && std::abs(gram(i, j)) <= noise * terms(i, j)) {
                 gram(i, j) = 0;
             }
         }
@@ -210,7 +206,17 @@ int DenseSpectrum<W>::orthonormalise(std::span<const int> order, SmallMatrix<W>&
     const LapackRoutines<W>* const lapack = ctx_.service<Lapack>().template routines<W>();
     SmallMatrix<W> gram =
         hermitian_part(blas_product(lapack, adjoint(y), blas_product(lapack, b_, y)));
-    remove_noise(gram, y, frobenius_norm(b_));
+    remove_noise(gram, y, b_, ctx_.service<Lapack>().template routines<double>());
+    // A vector is made orthogonal to those before it. The long ones, of huge eigenvalues, are the
+    // last, so that no other vector changes by a part of them.
+    std::vector<int> places(order.size());
+    std::iota(places.begin(), places.end(), 0);
+    const auto size_of = [&](int place) {
+        return std::abs(values_[static_cast<std::size_t>(order[static_cast<std::size_t>(place)])]);
+    };
+    std::stable_sort(places.begin(), places.end(),
+                     [&](int i, int j) { return size_of(i) < size_of(j); });
+    gram = submatrix(gram, places);
     const Cholesky<W> factor = lapack_cholesky(lapack, gram);
     bool independent = factor.positive;
     int column = 0;
@@ -225,9 +231,14 @@ int DenseSpectrum<W>::orthonormalise(std::span<const int> order, SmallMatrix<W>&
         }
     }
     if (!independent) {
-        return order[static_cast<std::size_t>(column)];
+        const int place = places[static_cast<std::size_t>(column)];
+        return order[static_cast<std::size_t>(place)];
     }
-    x = divide_by_upper(lapack, std::move(x), factor.r);
+    const SmallMatrix<W> sorted =
+        divide_by_upper(lapack, select_columns(x, places, 0, x.cols()), factor.r);
+    for (int j = 0; j < x.cols(); ++j) {
+        put(part(sorted, 0, x.rows(), j, 1), 0, places[static_cast<std::size_t>(j)], x);
+    }
     return -1;
 }
 

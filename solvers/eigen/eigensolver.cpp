@@ -226,7 +226,6 @@ std::string help_for_lobpcg(Context& ctx, const EigenProblem<T>& problem,
     return problem.preconditioner == nullptr ? "; a preconditioner would reduce the steps" : "";
 }
 
-/// A solve by Method::automatic: a method that has not converged hands over to another method.
 /// Emits a notice with the options that options.method does not use.
 void announce_unused(Context& ctx, const EigenOptions& options) {
     const Method method = options.method;
@@ -243,6 +242,7 @@ void announce_unused(Context& ctx, const EigenOptions& options) {
     }
 }
 
+/// A solve by Method::automatic: a method that has not converged hands over to another method.
 template <class T>
 class AutomaticSolve {
   public:

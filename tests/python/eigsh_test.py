@@ -195,18 +195,26 @@ def test_every_pair_of_a_pencil(rng):
     check_pairs(a, w, v, spectrum(a, m), m)
 
 
-def grid_of_springs(rng, side):
-    """Springs between neighbours in a grid, a tenth stiff; the masses range over 8 decades."""
+def grid_of_springs(rng, side, stiff=0.1):
+    """Springs between neighbours in a grid, a part stiff; the masses range over 8 decades."""
     nodes = np.arange(side * side).reshape(side, side)
     ends = np.concatenate([np.c_[nodes[:, :-1].ravel(), nodes[:, 1:].ravel()],
                            np.c_[nodes[:-1].ravel(), nodes[1:].ravel()]])
-    springs = rng.uniform(0.5, 2, len(ends)) * np.where(rng.random(len(ends)) < 0.1, 1e8, 1)
+    springs = rng.uniform(0.5, 2, len(ends)) * np.where(rng.random(len(ends)) < stiff, 1e8, 1)
     rows = np.arange(len(ends))
     difference = sp.csr_array((np.ones(len(ends)), (rows, ends[:, 0])), (len(ends), side * side))
     difference -= sp.csr_array((np.ones(len(ends)), (rows, ends[:, 1])), (len(ends), side * side))
     ground = sp.diags_array(np.where(nodes.ravel() < side, 1.0, 0.0))
     k = difference.T @ sp.diags_array(springs) @ difference + ground
     return k.tocsr(), sp.diags_array(10.0 ** rng.uniform(-8, 0, side * side)).tocsr()
+
+
+def test_vectors_of_several_dense_solves_are_orthonormal():
+    # For some of these seeds entries of v^T M v were up to 1e-5, and the result counted as verified.
+    for seed in range(16):
+        k, m = grid_of_springs(np.random.default_rng(seed), 12, stiff=0.2)
+        _, v = quiver.eigsh(k, 72, m, which="SA", method="dense")
+        np.testing.assert_allclose(v.T @ m @ v, np.eye(72), atol=1e-11, err_msg=str(seed))
 
 
 def test_shift_invert_ends_if_no_factorisation_helps(rng):

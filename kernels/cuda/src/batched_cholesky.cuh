@@ -169,39 +169,53 @@ void subtract_row(T factor, const T* row, T (&sum)[WIDTH]) {
     }
 }
 
-/// Factors the diagonal block of a panel by one warp, one row per lane. `failed` becomes 1 + the
-/// column of the first pivot that is not positive, unless it is already set.
+/// Factors the diagonal block of a panel by one warp, one row per lane, in registers; inverses[k]
+/// is 1 / L(k, k). `failed` becomes 1 + the column of the first pivot that is not positive, unless
+/// it is already set.
 template <int WIDTH, class T>
-void factor_diagonal(T* block, int width, int first, int& failed) {
+void factor_diagonal(T* block, RealOf<T>* inverses, int width, int first, int& failed) {
     using R = RealOf<T>;
     constexpr int pitch = WIDTH + 1;
     const int lane = threadIdx.x;
-    for (int k = 0; k < width; ++k) {
-        const R pivot = real_of(block[k * pitch + k]);
-        const R root = sqrt(pivot);
-        const bool below = lane > k && lane < width;
-        const T mine = below ? scaled(block[lane * pitch + k], R(1) / root) : T{};
-        __syncwarp();
-        if (below) {
-            block[lane * pitch + k] = mine;
+    const bool has_row = lane < width;
+    T row[WIDTH];
+#pragma unroll
+    for (int j = 0; j < WIDTH; ++j) {
+        row[j] = has_row && j <= lane ? block[lane * pitch + j] : T{};
+    }
+#pragma unroll
+    for (int k = 0; k < WIDTH; ++k) {
+        if (k < width) {
+            const R pivot = shuffle(real_of(row[k]), k);
+            const R root = sqrt(pivot);
+            const R inverse = R(1) / root;
+            if (failed == 0 && !is_good_pivot(pivot)) {
+                failed = first + k + 1;
+            }
+            const T mine = lane > k ? scaled(row[k], inverse) : T{};
+            row[k] = lane == k ? from_real<T>(root) : mine;
+            if (lane == k) {
+                inverses[k] = inverse;
+            }
+#pragma unroll
+            for (int j = k + 1; j < WIDTH; ++j) {
+                const T other = shuffle(mine, j);
+                if (lane >= j) {
+                    row[j] = multiply_add(-mine, conjugate(other), row[j]);
+                }
+            }
         }
-        if (lane == k) {
-            block[k * pitch + k] = from_real<T>(root);
+    }
+#pragma unroll
+    for (int j = 0; j < WIDTH; ++j) {
+        if (has_row && j <= lane) {
+            block[lane * pitch + j] = row[j];
         }
-        if (failed == 0 && !is_good_pivot(pivot)) {
-            failed = first + k + 1;
-        }
-        __syncwarp();
-        for (int j = k + 1; below && j <= lane; ++j) {
-            T& element = block[lane * pitch + j];
-            element = multiply_add(-mine, conjugate(block[j * pitch + k]), element);
-        }
-        __syncwarp();
     }
 }
 
 /// One block per matrix of any order; WIDTH columns per panel. Shared memory, in elements: WIDTH
-/// times the number of columns left of the last panel, WIDTH (WIDTH + 1) for the diagonal block
+/// times the number of columns left of the last panel, WIDTH (WIDTH + 2) for the diagonal block
 /// and, if the elements of a row are adjacent (BY_ROWS), 32 (WIDTH + 1) per warp.
 template <class T, int WIDTH, int THREADS, bool BY_ROWS>
 __global__ void __launch_bounds__(THREADS) cholesky_by_panels(CholeskyArgs<T> args) {
@@ -211,7 +225,8 @@ __global__ void __launch_bounds__(THREADS) cholesky_by_panels(CholeskyArgs<T> ar
     int failed = 0;                        // valid in the first warp
     T* const above = dynamic_shared<T>();  // element (k, j): conjugate of L(first + j, k)
     T* const diagonal = above + WIDTH * ((args.a.rows - 1) / WIDTH * WIDTH);
-    T* const staged = diagonal + WIDTH * pitch + threadIdx.x / 32 * (32 * pitch);
+    R* const inverses = reinterpret_cast<R*>(diagonal + WIDTH * pitch);
+    T* const staged = diagonal + WIDTH * (pitch + 1) + threadIdx.x / 32 * (32 * pitch);
     const std::int64_t b = blockIdx.x;
     const int n = args.a.size(b);
     T* const a = args.a.matrix(b);
@@ -238,17 +253,33 @@ __global__ void __launch_bounds__(THREADS) cholesky_by_panels(CholeskyArgs<T> ar
                 const bool wanted = i < n && j < width && first + j <= i;
                 sum[j] = wanted ? a[i * down + (first + j) * along] : T{};
             }
-            if constexpr (BY_ROWS) {
-                const int warp_row = i - lane;
+            const int warp_row = i - lane;
+            if (warp_row >= n) {
+                // A warp without rows only waits for the others.
+            } else if constexpr (BY_ROWS) {
+                T next[WIDTH];  // of the rows of the warp, columns left .. left + WIDTH - 1
+                const auto read = [&](int left) {
+#pragma unroll
+                    for (int q = 0; q < WIDTH; ++q) {
+                        const int e = lane + 32 * q;
+                        const int r = warp_row + e / WIDTH;
+                        next[q] = r < n ? a[r * down + left + e % WIDTH] : T{};
+                    }
+                };
+                if (first > 0) {
+                    read(0);
+                }
                 for (int left = 0; left < first; left += WIDTH) {
                     __syncwarp();
 #pragma unroll
-                    for (int e = lane; e < 32 * WIDTH; e += 32) {
-                        const int r = warp_row + e / WIDTH;
-                        staged[e / WIDTH * pitch + e % WIDTH] =
-                            r < n ? a[r * down + left + e % WIDTH] : T{};
+                    for (int q = 0; q < WIDTH; ++q) {
+                        const int e = lane + 32 * q;
+                        staged[e / WIDTH * pitch + e % WIDTH] = next[q];
                     }
                     __syncwarp();
+                    if (left + WIDTH < first) {
+                        read(left + WIDTH);
+                    }
 #pragma unroll 4
                     for (int k = 0; k < WIDTH; ++k) {
                         subtract_row<V>(staged[lane * pitch + k], above + (left + k) * WIDTH, sum);
@@ -270,7 +301,7 @@ __global__ void __launch_bounds__(THREADS) cholesky_by_panels(CholeskyArgs<T> ar
                 }
                 __syncthreads();
                 if (threadIdx.x < 32) {
-                    factor_diagonal<WIDTH>(diagonal, width, first, failed);
+                    factor_diagonal<WIDTH>(diagonal, inverses, width, first, failed);
                 }
                 __syncthreads();
             }
@@ -283,7 +314,7 @@ __global__ void __launch_bounds__(THREADS) cholesky_by_panels(CholeskyArgs<T> ar
                             sum[j] =
                                 multiply_add(-sum[k], conjugate(diagonal[j * pitch + k]), sum[j]);
                         }
-                        sum[j] = scaled(sum[j], R(1) / real_of(diagonal[j * pitch + j]));
+                        sum[j] = scaled(sum[j], inverses[j]);
                         a[i * down + (first + j) * along] = sum[j];
                     }
                 }

@@ -646,6 +646,12 @@ class DenseSearch : public VerifiedSearch<T> {
     }
 
     void refine_pairs() override {}
+    /// Vectors of several solves have the rounding errors of dense matrices.
+    double largest_rounding() const override {
+        const double rounding = VerifiedSearch<T>::largest_rounding();
+        const double dense = 32 * n_ * std::numeric_limits<double>::epsilon();
+        return units_.has_matrices ? std::max(rounding, dense) : rounding;
+    }
     std::string doubt() const override {
         if (this->problem().b == nullptr) {
             return VerifiedSearch<T>::doubt();
@@ -661,9 +667,13 @@ class DenseSearch : public VerifiedSearch<T> {
             return std::count_if(found.relative.begin(), found.relative.end(),
                                  [bound](double relative) { return !(relative <= bound); });
         };
-        // refine() has accepted the residuals of chosen pairs in the units of the problem.
+        // refine() has accepted the residuals of chosen pairs in the units of the problem. In
+        // other units, to make vectors of several solves orthonormal enlarges the residuals.
+        constexpr double least_in_units = 1e-10;
         if (const auto wrong =
-                has_units() ? above(chosen_, std::max(this->tolerance(), accepted())) : 0;
+                has_units()
+                    ? above(chosen_, std::max({this->tolerance(), accepted(), least_in_units}))
+                    : 0;
             wrong > 0) {
             this->give_up_because(
                 "residuals are above the tolerance in units of the unknowns in which the rows of A "

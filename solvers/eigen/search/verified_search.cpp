@@ -108,7 +108,7 @@ bool VerifiedSearch<T>::refine() {
     if (++refinements_ <= max_refinements && search_again()) {
         return false;
     }
-    if (worst <= attainable_slack * attainable_tolerance<T>(0)) {
+    if (worst <= largest_rounding()) {
         tolerance_ = worst;
         return true;
     }

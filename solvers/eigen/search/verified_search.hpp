@@ -126,6 +126,10 @@ class VerifiedSearch {
     /// An estimate of ||A||, and the norm to which the residual of an eigenvalue is relative.
     virtual double norm() const = 0;
     virtual double scale(double /*value*/) const { return norm(); }
+    /// The largest fresh residual that rounding explains: the tolerance is raised to it.
+    virtual double largest_rounding() const {
+        return attainable_slack * attainable_tolerance<T>(0);
+    }
     /// A likely cause if fresh residuals stay above the tolerance; the end of a message.
     virtual std::string doubt() const {
         return problem_.b == nullptr
