@@ -95,6 +95,10 @@ void batched_solve(Context& ctx, const BatchedSolveArgs<T>& args) {
            {.blocks = grid_of(blocks, "batched_solve"), .threads = threads}, args);
 }
 
+/// A name that the macro below can use.
+template <class T>
+using DeterminantOf = DeterminantArgs<T, real_t<T>>;
+
 template <class T, class R>
 void batched_determinant(Context& ctx, const DeterminantArgs<T, R>& args) {
     constexpr int threads = 128;
@@ -111,7 +115,7 @@ void batched_determinant(Context& ctx, const DeterminantArgs<T, R>& args) {
     template void lu_factor(Context&, const LuArgs<T>&);               \
     template void cholesky_factor(Context&, const CholeskyArgs<T>&);   \
     template void batched_solve(Context&, const BatchedSolveArgs<T>&); \
-    template void batched_determinant(Context&, const DeterminantArgs<T, real_t<T>>&);
+    template void batched_determinant(Context&, const DeterminantOf<T>&);
 QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
 #undef QUIVER_INSTANTIATE
 
