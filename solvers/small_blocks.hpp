@@ -93,18 +93,6 @@ void scale_rows(SmallMatrix<T>& a, Factor&& factor) {
     }
 }
 
-/// |a(i, j)|.
-template <class T>
-SmallMatrix<double> moduli(const SmallMatrix<T>& a) {
-    SmallMatrix<double> result(a.rows(), a.cols());
-    for (int i = 0; i < a.rows(); ++i) {
-        for (int j = 0; j < a.cols(); ++j) {
-            result(i, j) = std::abs(a(i, j));
-        }
-    }
-    return result;
-}
-
 /// The rows and columns of `a` with these indices.
 template <class T>
 SmallMatrix<T> submatrix(const SmallMatrix<T>& a, const std::vector<int>& index) {

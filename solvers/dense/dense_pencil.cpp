@@ -52,6 +52,15 @@ constexpr int least_threaded_order = 1024;
 /// |v|^T |A| |v| for each column v of V.
 template <class W>
 std::vector<double> sizes_of_forms(const SmallMatrix<W>& a, const SmallMatrix<W>& v) {
+    const auto moduli = [](const SmallMatrix<W>& x) {
+        SmallMatrix<double> result(x.rows(), x.cols());
+        for (int i = 0; i < x.rows(); ++i) {
+            for (int j = 0; j < x.cols(); ++j) {
+                result(i, j) = std::abs(x(i, j));
+            }
+        }
+        return result;
+    };
     const SmallMatrix<double> sizes = moduli(v);
     const SmallMatrix<double> images = product(moduli(a), sizes);
     std::vector<double> result(static_cast<std::size_t>(v.cols()));

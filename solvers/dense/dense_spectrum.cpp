@@ -20,24 +20,6 @@ namespace {
 /// A bound of the errors of a pencil's eigenvalues, in units of n eps times the largest one.
 constexpr double units_of_pencil_values = 8;
 
-/// Sets entries of X^H B X off the diagonal to 0 that may be rounding errors of their terms,
-/// |X|^T |B| |X|: to subtract such a small part of a long vector would spoil another one.
-template <class W>
-void remove_noise(SmallMatrix<W>& gram, const SmallMatrix<W>& x, const SmallMatrix<W>& b,
-                  const LapackRoutines<double>* lapack) {
-    const SmallMatrix<double> sizes = moduli(x);
-    const SmallMatrix<double> terms =
-        blas_product(lapack, adjoint(sizes), blas_product(lapack, moduli(b), sizes));
-    const double noise = 4 * std::sqrt(x.rows()) * std::numeric_limits<double>::epsilon();
-    for (int i = 0; i < gram.rows(); ++i) {
-        for (int j = 0; j < gram.cols(); ++j) {
-            if (i != j && std::abs(gram(i, j)) <= noise * terms(i, j)) {
-                gram(i, j) = 0;
-            }
-        }
-    }
-}
-
 /// cholesky(G) by LAPACK if there is one; only the upper triangle of its R is valid.
 template <class W>
 Cholesky<W> lapack_cholesky(const LapackRoutines<W>* lapack, SmallMatrix<W> g) {
@@ -206,7 +188,6 @@ int DenseSpectrum<W>::orthonormalise(std::span<const int> order, SmallMatrix<W>&
     const LapackRoutines<W>* const lapack = ctx_.service<Lapack>().template routines<W>();
     SmallMatrix<W> gram =
         hermitian_part(blas_product(lapack, adjoint(y), blas_product(lapack, b_, y)));
-    remove_noise(gram, y, b_, ctx_.service<Lapack>().template routines<double>());
     // A vector is made orthogonal to those before it. The long ones, of huge eigenvalues, are the
     // last, so that no other vector changes by a part of them.
     std::vector<int> places(order.size());
