@@ -218,12 +218,15 @@ def test_vectors_of_several_dense_solves_are_orthonormal():
 
 
 def test_shift_invert_ends_if_no_factorisation_helps(rng):
-    # Before the limit this solve made 10,000 factorisations (240 s). With other seeds it may end
-    # earlier, with residuals above the tolerance.
+    # Before the limit this solve made 10,000 factorisations (240 s). With other seeds or rounding
+    # errors it may end earlier, with residuals above the tolerance or with an answer.
     k, m = grid_of_springs(rng, 30)
-    with pytest.raises(quiver.Error, match="use dense") as error:
-        quiver.eigsh(k, 900, m, which="SA", method="shift-invert")
-    assert error.value.info.iterations < 1000, error.value
+    try:
+        info = quiver.eigsh(k, 900, m, which="SA", method="shift-invert", full_output=True)[-1]
+    except (quiver.NoConvergence, quiver.Unverified) as error:
+        assert "use dense" in str(error)
+        info = error.info
+    assert info.iterations < 1000
 
 
 @pytest.mark.parametrize("method", ["lanczos", "chebyshev", "lobpcg", "jd"])
