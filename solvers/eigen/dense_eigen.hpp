@@ -26,7 +26,7 @@ namespace quiver {
 /// the rows of B differ by more than a factor of 256, they must also be small in the units of
 /// UnitResiduals; otherwise eigenvalues are computed again near shifts, in these units. To make
 /// vectors of several solves B-orthonormal enlarges the residuals: then up to 1e-10 is accepted in
-/// these units, and EigenResult::tolerance may be raised to 32 n eps.
+/// these units, and EigenResult::tolerance may be raised to 32 n 2^-52.
 /// B may be singular to rounding: its null vectors then have infinite eigenvalues, which are left
 /// out (DensePencil); a NoticeEvent tells their number. ||A|| may have any size; NormRange does not
 /// apply. `start`, `preconditioner`, `inverse`, options.block and options.max_basis are ignored;

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from quiver import _openblas
 from quiver._openblas import OLD_KERNELS
 
 PROGRAM = """
@@ -35,6 +36,26 @@ def test_kernels_fit_the_processor():
     if " avx2" not in pathlib.Path("/proc/cpuinfo").read_text():
         pytest.skip("a processor without AVX2")
     assert kernels() not in OLD_KERNELS
+
+
+def test_old_kernels_are_replaced(monkeypatch):
+    seen = []
+
+    class Library:
+        _handle = 7
+
+        def openblas_get_corename(self):
+            return b"Prescott"
+
+    monkeypatch.delenv("OPENBLAS_CORETYPE", raising=False)
+    monkeypatch.delenv("QUIVER_LAPACK", raising=False)
+    monkeypatch.setattr(_openblas, "_open",
+                        lambda: (seen.append(os.environ.get("OPENBLAS_CORETYPE")), Library())[1])
+    monkeypatch.setattr(_openblas, "_fitting_kernels", lambda: "Haswell")
+    monkeypatch.setattr(_openblas._ctypes, "dlclose", seen.append)
+    _openblas.load()
+    assert seen == [None, 7, "Haswell"]
+    assert "OPENBLAS_CORETYPE" not in os.environ
 
 
 def test_a_choice_of_the_user_stays():

@@ -358,14 +358,19 @@ TEST(VerifiedSearch, WithoutALimitItEndsWithoutProgress) {
         5001);
 }
 
-TEST(VerifiedSearch, BlocksOfAGigabyteAreAnnounced) {
-    std::vector<std::string> notes;
-    Context ctx = test::make_context();
-    ctx.set_event_sink([&](const Event& event) {
+/// Appends the texts of all notices to `notes`.
+void collect_notices(Context& ctx, std::vector<std::string>& notes) {
+    ctx.set_event_sink([&notes](const Event& event) {
         if (const auto* notice = std::get_if<NoticeEvent>(&event)) {
             notes.push_back(notice->text);
         }
     });
+}
+
+TEST(VerifiedSearch, BlocksOfAGigabyteAreAnnounced) {
+    std::vector<std::string> notes;
+    Context ctx = test::make_context();
+    collect_notices(ctx, notes);
     const int ranks = ctx.comm().size();
     const RowMap map = RowMap::by_local_rows(ctx.comm(), 1000000);
     claim_block_memory<double>(ctx, map, 124, "the test: blocks");
@@ -383,11 +388,7 @@ TEST(VerifiedSearch, BlocksOfAGigabyteAreAnnounced) {
 TEST(Eigensolver, OptionsThatAMethodDoesNotUseAreAnnounced) {
     std::vector<std::string> notes;
     Context ctx = test::make_context();
-    ctx.set_event_sink([&](const Event& event) {
-        if (const auto* notice = std::get_if<NoticeEvent>(&event)) {
-            notes.push_back(notice->text);
-        }
-    });
+    collect_notices(ctx, notes);
     SparseMatrix<double> a = test::laplace3d<double>(ctx, 5, 4, 3);
     EigenOptions options = smallest(2, Method::dense);
     options.block = 2;

@@ -669,11 +669,9 @@ class DenseSearch : public VerifiedSearch<T> {
         };
         // refine() has accepted the residuals of chosen pairs in the units of the problem. In
         // other units, to make vectors of several solves orthonormal enlarges the residuals.
-        constexpr double least_in_units = 1e-10;
+        const double least = units_.has_matrices ? attainable_in_units : 0;
         if (const auto wrong =
-                has_units()
-                    ? above(chosen_, std::max({this->tolerance(), accepted(), least_in_units}))
-                    : 0;
+                has_units() ? above(chosen_, std::max({this->tolerance(), accepted(), least})) : 0;
             wrong > 0) {
             this->give_up_because(
                 "residuals are above the tolerance in units of the unknowns in which the rows of A "

@@ -16,6 +16,9 @@
 
 namespace quiver {
 
+/// In balanced units rounding may allow no smaller residuals.
+constexpr double attainable_in_units = 1e-10;
+
 /// Residuals in the units y = D^-1 x of UnitBalance. A residual in other units may be small
 /// relative to ||A|| although no digit of the eigenvalue is right, because ||A|| belongs to a few
 /// rows with large units. All functions are collective.

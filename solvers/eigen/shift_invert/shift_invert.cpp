@@ -22,6 +22,7 @@
 #include "kernels/column_ops.hpp"
 #include "solvers/eigen/dense/dense_selection.hpp"
 #include "solvers/eigen/pencil/identity_mass.hpp"
+#include "solvers/eigen/pencil/unit_residuals.hpp"
 #include "solvers/eigen/search/infinite_values.hpp"
 #include "solvers/eigen/search/scaled_residuals.hpp"
 #include "solvers/eigen/search/verified_search.hpp"
@@ -566,10 +567,9 @@ class ShiftInvertSearch : public VerifiedSearch<T> {
         return "the factorisations have large rounding errors; " + other_methods();
     }
     double rounding() const { return attainable_tolerance<T>(0); }
-    /// In balanced units rounding may allow no smaller residuals than 1e-10.
     double tolerance_in_units() const {
-        const double least = facts_.has_units ? std::max(attainable_slack * rounding(), 1e-10) : 0;
-        return std::max(this->tolerance(), least);
+        const double least = std::max(attainable_slack * rounding(), attainable_in_units);
+        return std::max(this->tolerance(), facts_.has_units ? least : 0);
     }
     /// A wanted set that ends among eigenvalues that differ by less than this is verified.
     double most_resolution() const {
