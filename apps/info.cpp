@@ -154,8 +154,8 @@ int show_devices(const Comm& comm) {
         text += "environment (read by quiver and its libraries)\n";
         for (const char* name :
              {"QUIVER_CACHE", "QUIVER_PACKS", "QUIVER_TUNING", "QUIVER_NVRTC", "QUIVER_LINKS",
-              "QUIVER_LAPACK", "QUIVER_CUSOLVER", "QUIVER_CUDSS", "QUIVER_MUMPS", "QUIVER_SCOTCH",
-              "QUIVER_VECTORS", "OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES"}) {
+              "QUIVER_LAPACK", "QUIVER_CUBLAS", "QUIVER_CUSOLVER", "QUIVER_CUDSS", "QUIVER_MUMPS",
+              "QUIVER_SCOTCH", "QUIVER_VECTORS", "OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES"}) {
             text += fmt::format("  {:<22} {}\n", name, environment(name));
         }
     }

@@ -111,35 +111,29 @@ int capability_of(const std::string& arch) {
     return capability;
 }
 
-/// The streamed kernels of tsmm: for a Y of at most 16 columns those of all alignments of X and Y,
-/// for a wider Y only that of aligned blocks.
+/// The streamed kernels of tsmm: for a Y of at most 16 columns those of all alignments of Y, for a
+/// wider Y only that of aligned blocks.
 template <class T>
 void append_streamed(Planner& planner, KernelList& list) {
     const Layout aligned{false, 16, true};
     const Layout any = Layout::any(sizeof(T));
     constexpr int narrow = 16;
     for (const ProductShape& shape : ProductShape::streamed_products(dtype_v<T>)) {
-        for (const Layout& x : {aligned, any}) {
-            for (const Layout& y : {aligned, any}) {
-                // Only the kernels for the tensor cores depend on the alignment of Y.
-                const bool is_used = has_tensor_kernels(dtype_v<T>) || y.unit == any.unit;
-                const bool is_frequent = shape.n <= narrow || (x.unit == 16 && y.unit == 16);
-                if (is_used && is_frequent) {
-                    planner.append<TsmmPlan>({shape, x, y}, list);
-                }
+        for (const Layout& y : {aligned, any}) {
+            // Only the kernels for the tensor cores depend on the alignment of Y.
+            const bool is_used = has_tensor_kernels(dtype_v<T>) || y.unit == any.unit;
+            if (is_used && (shape.n <= narrow || y.unit == 16)) {
+                planner.append<TsmmPlan>({shape, aligned, y}, list);
             }
         }
     }
 }
 
-/// The streamed kernels of tsmttsm, for both alignments of A.
+/// The streamed kernels of tsmttsm.
 template <class T>
 void append_streamed_sums(Planner& planner, KernelList& list) {
-    const Layout any = Layout::any(sizeof(T));
     for (const ProductShape& shape : ProductShape::streamed_sums(dtype_v<T>)) {
-        for (const Layout& a : {Layout{false, 16, true}, any}) {
-            planner.append<TsmttsmPlan>({shape, a, any}, list);
-        }
+        planner.append<TsmttsmPlan>({shape, Layout{false, 16, true}, Layout::any(sizeof(T))}, list);
     }
 }
 

@@ -2,6 +2,7 @@
 #include "kernels/cuda/plan.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <span>
 
 #include "kernels/cuda/plan_arithmetic.hpp"
@@ -53,23 +54,13 @@ int streamed_sums_width(Dtype scalar, int n) {
     return round_up(n, step);
 }
 
-/// True for m columns of X and n of Y in single precision if the kernels of tsmm.cuh are faster
-/// than the streamed ones: an even m and few columns of Y. The rule fits the measured cases of
-/// docs/results/2026-11-27_basis_products.md.
-bool panels_read_faster(int m, int n, bool adds) {
-    constexpr int widest = 256;
-    constexpr int much_padded = 160;  // streams read 192 columns instead of 129 to 160
-    const bool few = adds ? n == 1 || n == 2 || n == 4 : n <= 8;
-    return m % 2 == 0 && (m <= much_padded ? few || n == 16 : m <= widest && few && !adds && n > 1);
-}
-
 }  // namespace
 
-bool prefers_streams(Dtype scalar, int m, int n, bool adds) {
+bool prefers_streams(Dtype scalar, int m, int n) {
     constexpr int narrow = 16;
     constexpr int twice = 2 * widest_panel;
-    if (m > widest_shared_panel && n <= narrow) {
-        return scalar != Dtype::s || !panels_read_faster(m, n, adds);
+    if (n <= narrow) {
+        return m > (has_tensor_kernels(scalar) ? widest_panel : widest_shared_panel);
     }
     return scalar == Dtype::z && m > widest_panel && m <= twice && n > widest_panel && n <= twice;
 }
@@ -90,7 +81,8 @@ std::vector<ProductShape> ProductShape::streamed_products(Dtype scalar) {
             shapes.push_back(streams(scalar, m, n));
         }
     };
-    for (int m = widest_shared_panel + streamed_step; m <= 512; m += streamed_step) {
+    const int narrowest = has_tensor_kernels(scalar) ? widest_panel : widest_shared_panel;
+    for (int m = narrowest + streamed_step; m <= 512; m += streamed_step) {
         for (int n = 1; n <= 16; ++n) {
             add(m, n);
         }
@@ -105,24 +97,105 @@ std::vector<ProductShape> ProductShape::streamed_products(Dtype scalar) {
 
 bool prefers_streamed_sums(Dtype scalar, int m, int n) {
     constexpr int narrow = 16;
-    // Streams compute 256 columns for an A of fewer, and have not been measured up to this width.
+    // Streams compute 256 columns for an A of fewer: up to this width, the others waste less.
     constexpr int least = 192;
     // The other kernels compute up to 224 columns, or 225 to 256, without much padding.
     constexpr int padded = 224;
     constexpr int exact = 256;
-    if (m <= least || n > narrow) {
+    if (n > narrow) {
         return false;
     }
     switch (scalar) {
-        case Dtype::s:
-            return m > exact || m % 4 == 0 || n == 1 || n > 4;
+        case Dtype::d:
+            return m > widest_shared_panel && n > 8;
         case Dtype::c:
-            return m > exact || n <= 12 || (n <= 14 && m <= padded);
-        case Dtype::z:
-            return m > padded || n > 2;
+            return m > exact || (m > least && (n <= 12 || (n <= 14 && m <= padded)));
         default:
-            return false;
+            return m > least;
     }
+}
+
+int streamed_sums_panel(Dtype scalar, int m, bool aligned) {
+    const int before = 16 / (scalar == Dtype::s || scalar == Dtype::c ? 4 : 8);
+    return aligned && m <= widest_streamed_sums ? widest_streamed_sums
+                                                : widest_streamed_sums - before;
+}
+
+namespace {
+
+/// Numbers of columns, from first to last.
+struct Columns {
+    int first, last;
+    bool contain(int columns) const { return first <= columns && columns <= last; }
+};
+constexpr int any_number = std::numeric_limits<int>::max();
+
+/// Products that cuBLAS computes faster, as a range of m and a range of n.
+struct VendorShapes {
+    Columns m, n;
+};
+bool contain(std::span<const VendorShapes> shapes, int m, int n) {
+    return std::any_of(shapes.begin(), shapes.end(), [&](const VendorShapes& each) {
+        return each.m.contain(m) && each.n.contain(n);
+    });
+}
+
+constexpr VendorShapes sums_s[] = {{{257, any_number}, {41, 64}},
+                                   {{97, any_number}, {49, 64}},
+                                   {{41, 64}, {65, any_number}},
+                                   {{97, any_number}, {65, any_number}},
+                                   {{65, 96}, {97, any_number}}};
+constexpr VendorShapes sums_d[] = {{{257, any_number}, {25, 64}},
+                                   {{17, 32}, {65, any_number}},
+                                   {{33, 64}, {128, any_number}},
+                                   {{81, any_number}, {65, any_number}}};
+constexpr VendorShapes sums_c[] = {{{193, any_number}, {17, 64}},
+                                   {{65, any_number}, {49, 64}},
+                                   {{17, 64}, {65, any_number}},
+                                   {{81, any_number}, {65, any_number}},
+                                   {{61, 64}, {56, 64}}};
+constexpr VendorShapes sums_z[] = {{{65, any_number}, {17, any_number}},
+                                   {{17, 64}, {65, any_number}},
+                                   {{60, 64}, {56, 64}},
+                                   {{257, any_number}, {9, 16}}};
+
+constexpr VendorShapes updates_s[] = {{{129, any_number}, {17, 64}},
+                                      {{17, 40}, {65, any_number}},
+                                      {{81, any_number}, {65, any_number}},
+                                      {{41, 80}, {129, any_number}}};
+constexpr VendorShapes updates_d[] = {{{97, any_number}, {17, any_number}},
+                                      {{57, 96}, {65, any_number}},
+                                      {{17, 56}, {129, any_number}}};
+constexpr VendorShapes updates_c[] = {{{129, any_number}, {17, any_number}},
+                                      {{65, 128}, {17, 32}},
+                                      {{65, 128}, {49, any_number}},
+                                      {{25, 64}, {65, any_number}}};
+constexpr VendorShapes updates_z[] = {{{129, any_number}, {17, any_number}},
+                                      {{97, 128}, {17, 64}},
+                                      {{49, 64}, {65, any_number}},
+                                      {{65, 128}, {129, any_number}}};
+
+std::span<const VendorShapes> vendor_shapes(Dtype scalar, bool sums) {
+    switch (scalar) {
+        case Dtype::s:
+            return sums ? std::span<const VendorShapes>(sums_s) : updates_s;
+        case Dtype::d:
+            return sums ? std::span<const VendorShapes>(sums_d) : updates_d;
+        case Dtype::c:
+            return sums ? std::span<const VendorShapes>(sums_c) : updates_c;
+        default:
+            return sums ? std::span<const VendorShapes>(sums_z) : updates_z;
+    }
+}
+
+}  // namespace
+
+bool prefers_cublas_sums(Dtype scalar, int m, int n) {
+    return contain(vendor_shapes(scalar, true), m, n);
+}
+
+bool prefers_cublas(Dtype scalar, int m, int n) {
+    return contain(vendor_shapes(scalar, false), m, n);
 }
 
 ProductShape ProductShape::streams_of_sums(Dtype scalar, int m, int n) {
@@ -132,6 +205,35 @@ ProductShape ProductShape::streams_of_sums(Dtype scalar, int m, int n) {
     shape.exact = false;
     shape.streamed = true;
     return shape;
+}
+
+namespace {
+
+/// The layout in the name of a streamed kernel that copies 16 bytes at a time, or the most general
+/// one.
+Layout streamed_layout(bool by_16_bytes, int scalar_bytes) {
+    return by_16_bytes ? Layout{false, 16, true} : Layout::any(scalar_bytes);
+}
+/// The most elements by which a row may start behind a multiple of 16 bytes.
+int most_behind(const Layout& rows, int scalar_bytes) {
+    return rows.unit == 16 ? 0 : 16 / scalar_bytes - 1;
+}
+
+}  // namespace
+
+Served Served::streams(Dtype scalar, int m, int n, const Layout& x, const Layout& y) {
+    ProductShape shape = ProductShape::streams(scalar, m, n);
+    const int bytes = shape.scalar_bytes();
+    shape = ProductShape::streams(scalar, m + most_behind(x, bytes), n);
+    return {shape, streamed_layout(x.unit >= std::min(bytes, 16), bytes),
+            streamed_layout(has_tensor_kernels(scalar) && y.unit == 16, bytes)};
+}
+
+Served Served::streams_of_sums(Dtype scalar, int m, int n, const Layout& a) {
+    ProductShape shape = ProductShape::streams_of_sums(scalar, m, n);
+    const int bytes = shape.scalar_bytes();
+    shape = ProductShape::streams_of_sums(scalar, m + most_behind(a, bytes), n);
+    return {shape, streamed_layout(a.unit >= std::min(bytes, 16), bytes), Layout::any(bytes)};
 }
 
 std::vector<ProductShape> ProductShape::streamed_sums(Dtype scalar) {

@@ -33,15 +33,24 @@ struct Machine {
 };
 
 /// True for a product Y = X C that streamed kernels compute faster than others: a wide X times few
-/// columns, or complex double blocks that are too wide for one panel of the other kernels. `adds`:
-/// the product is added to Y. Measured on an H100 (docs/notes/kernels.md,
-/// docs/results/2026-11-27_basis_products.md).
-bool prefers_streams(Dtype scalar, int m, int n, bool adds);
+/// columns, or complex double blocks that are too wide for one panel of the other kernels. Measured
+/// on an H100 and an H200 (docs/notes/kernels.md).
+bool prefers_streams(Dtype scalar, int m, int n);
 /// True for a product C = A^H B that streamed kernels compute faster than others: a wide A times
-/// few columns. Measured on an H100 (docs/notes/kernels.md).
+/// few columns. Measured on an H100 and an H200 (docs/notes/kernels.md).
 bool prefers_streamed_sums(Dtype scalar, int m, int n);
+/// True for a product C = A^H B, or Y = X C + beta Y, that cuBLAS computes faster than the kernels
+/// of this library: both operands are wide. Measured on an H200 (docs/notes/kernels.md).
+bool prefers_cublas_sums(Dtype scalar, int m, int n);
+bool prefers_cublas(Dtype scalar, int m, int n);
 /// The most columns of A in one launch of a streamed tsmttsm, whose sums are in registers.
 inline constexpr int widest_streamed_sums = 512;
+/// The most columns of A in one launch of a streamed tsmttsm, of the m columns of A. `aligned`: its
+/// rows start at multiples of 16 bytes and have a multiple of 16 bytes; otherwise the kernels also
+/// compute up to 16 bytes of columns before a panel.
+int streamed_sums_panel(Dtype scalar, int m, bool aligned);
+/// The classes of rows of the streamed kernels: RowClass::most_steps.
+inline constexpr int streamed_row_classes = 4;
 /// The most columns of Y in one launch of a streamed kernel.
 inline constexpr int widest_streamed_panel = 80;
 
@@ -115,6 +124,13 @@ struct Layout {
 struct Served {
     ProductShape shape;
     Layout a, b;
+
+    /// The request for the streamed kernel of Y = X C. Its copies start at multiples of 16 bytes
+    /// wherever the rows of X start, so that few kernels serve all blocks. Only an X that does not
+    /// start at a multiple of its elements' size, and the alignment of Y, need other kernels.
+    static Served streams(Dtype scalar, int m, int n, const Layout& x, const Layout& y);
+    /// The request for the streamed kernel of C = A^H B; A as X above.
+    static Served streams_of_sums(Dtype scalar, int m, int n, const Layout& a);
 };
 
 /// An instance of a device template and the parameters of its launch.
@@ -126,6 +142,8 @@ struct PlannedKernel {
     /// Rows that a thread block processes at a time.
     int rows = 0;
     int blocks_per_multiprocessor = 1;
+    /// A launch needs a multiple of this number of blocks: see RowClass in src/stage.cuh.
+    int row_classes = 1;
     /// bulk: the copy engine brings the rows, in pieces_a_row pieces per row unless one copy brings
     /// all rows.
     bool bulk = false;

@@ -60,6 +60,12 @@ inline Kernel& load(Context& ctx, const PlannedKernel& planned) {
     return ctx.service<Specialiser>().get(ctx, planned.source, planned.expression);
 }
 
+/// At least `blocks` blocks, the same number for each of the kernel's classes of rows.
+inline unsigned blocks_for_classes(const PlannedKernel& planned, unsigned blocks) {
+    const auto classes = static_cast<unsigned>(planned.row_classes);
+    return (blocks + classes - 1) / classes * classes;
+}
+
 inline LaunchShape launch_shape(const PlannedKernel& planned, unsigned blocks) {
     return {.blocks = blocks,
             .threads = static_cast<unsigned>(planned.threads),

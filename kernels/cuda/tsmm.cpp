@@ -5,6 +5,7 @@
 #include "blockvec/device.hpp"
 #include "blockvec/error.hpp"
 #include "blockvec/scalar_list.hpp"
+#include "kernels/cuda/cublas.hpp"
 #include "kernels/cuda/kernel_requests.hpp"
 #include "kernels/cuda/planned_launch.hpp"
 #include "kernels/cuda/planned_products.hpp"
@@ -29,19 +30,11 @@ struct PanelPair {
     bool single() const { return m.count == 1 && n.count == 1; }
 };
 
-/// The request for the streamed kernel of a panel. Only the alignment of X and Y to 16 bytes
-/// decides the layouts, so that few kernels serve all blocks; rows of X may end anywhere.
+/// The request for the streamed kernel of a panel.
 template <class T>
 Served streamed_request(const TsmmArgs<T>& part) {
-    const Layout any = Layout::any(sizeof(T));
-    const auto layout = [&](const T* data, std::int64_t columns, std::int64_t ld) {
-        const int unit = Layout::of(data, static_cast<int>(columns), ld, sizeof(T)).unit;
-        return unit == 16 ? Layout{false, 16, true} : any;
-    };
-    // Only the tensor cores leave neighbouring results of 16 bytes in one thread.
-    constexpr bool tensor = sizeof(real_t<T>) == sizeof(double);
-    return {ProductShape::streams(dtype_v<T>, part.m, part.n), layout(part.x, 0, part.ldx),
-            tensor ? layout(part.y, part.n, part.ldy) : any};
+    return Served::streams(dtype_v<T>, part.m, part.n, Layout::of(part.x, 0, part.ldx, sizeof(T)),
+                           Layout::of(part.y, part.n, part.ldy, sizeof(T)));
 }
 
 /// The request for the kernel of one panel.
@@ -54,7 +47,7 @@ Served request_of(Planner& planner, const TsmmArgs<T>& part, const PanelPair& pa
 /// no room for C.
 template <class T>
 std::optional<PanelPair> streamed_panels(Planner& planner, const TsmmArgs<T>& args) {
-    if (args.d != nullptr || !prefers_streams(dtype_v<T>, args.m, args.n, args.beta != T(0))) {
+    if (args.d != nullptr || !prefers_streams(dtype_v<T>, args.m, args.n)) {
         return std::nullopt;
     }
     constexpr int widest = 2048;
@@ -173,17 +166,17 @@ void for_each_panel(const TsmmArgs<T>& args, const PanelPair& panels, F&& f) {
 template <class T>
 void launch_product(Context& ctx, const TsmmArgs<T>& args, const PlannedKernel& planned,
                     Kernel& kernel) {
-    launch(ctx, kernel,
-           launch_shape(planned, blocks_for(ctx, args.rows, planned.rows,
-                                            planned.blocks_per_multiprocessor)),
-           args);
+    const unsigned blocks =
+        blocks_for(ctx, args.rows, planned.rows, planned.blocks_per_multiprocessor);
+    launch(ctx, kernel, launch_shape(planned, blocks_for_classes(planned, blocks)), args);
 }
 
 }  // namespace
 
 template <class T>
 void tsmm(Context& ctx, const TsmmArgs<T>& args, const TsmmPlan& plan) {
-    const PlannedKernel planned = kernel_for(ctx, OperandsOf(args).own, plan);
+    const PlannedKernel planned =
+        kernel_for(ctx, plan.streamed ? streamed_request(args) : OperandsOf(args).own, plan);
     launch_product(ctx, args, planned, load(ctx, planned));
 }
 
@@ -202,6 +195,10 @@ std::size_t workspace_bytes(Context& ctx, const TsmmArgs<T>& args) {
 template <class T>
 void tsmm(Context& ctx, const TsmmArgs<T>& args, void* workspace) {
     if (args.rows == 0 || args.n == 0) {
+        return;
+    }
+    if (const Cublas* const cublas = Cublas::for_product(ctx, args)) {
+        cublas->tsmm(args);
         return;
     }
     Planner& planner = ctx.service<Planner>();
@@ -242,8 +239,9 @@ void tsmm(Context& ctx, const TsmmArgs<T>& args, void* workspace) {
 
 template <class T>
 void append_kernels(Planner& planner, const TsmmArgs<T>& args, KernelList& list) {
-    if (args.m == 0 || args.n == 0) {
-        return;
+    if (args.m == 0 || args.n == 0 ||
+        (args.d == nullptr && args.x != args.y && prefers_cublas(dtype_v<T>, args.m, args.n))) {
+        return;  // without cuBLAS, the first product compiles its kernels
     }
     if (args.d != nullptr && !joins(planner, args)) {
         append_kernels(planner, in_place_part(args), list);

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "blockvec/scalar_list.hpp"
+#include "kernels/cuda/cublas.hpp"
 #include "kernels/cuda/kernel_requests.hpp"
 #include "kernels/cuda/planned_launch.hpp"
 #include "kernels/cuda/planned_products.hpp"
@@ -18,17 +19,19 @@ struct Panel {
     bool streamed;
 };
 
-/// The request for the kernel of a panel. For a streamed kernel, only the alignment of A to 16
-/// bytes decides the layouts, so that few kernels serve all blocks. B has few columns, and copies
-/// of 4 or 8 bytes cost nothing there.
+/// The request for the streamed kernel of a panel.
+template <class T>
+Served streamed_request(const TsmttsmArgs<T>& args) {
+    return Served::streams_of_sums(dtype_v<T>, args.m, args.n, OperandsOf(args).own.a);
+}
 template <class T>
 Served request_of(const Planner& planner, const Panel<T>& panel, const OperandsOf& operands) {
-    if (!panel.streamed) {
-        return served(planner, operands);
-    }
-    const Layout any = Layout::any(sizeof(T));
-    return {ProductShape::streams_of_sums(dtype_v<T>, panel.args.m, panel.args.n),
-            operands.own.a.unit == 16 ? Layout{false, 16, true} : any, any};
+    return panel.streamed ? streamed_request(panel.args) : served(planner, operands);
+}
+/// The request for the kernel of a given plan.
+template <class T>
+Served request_of(const TsmttsmArgs<T>& args, const TsmttsmPlan& plan) {
+    return plan.streamed ? streamed_request(args) : OperandsOf(args).own;
 }
 template <class T>
 Served request_of(const Planner& planner, const Panel<T>& panel) {
@@ -61,10 +64,12 @@ const Planner::Ready& weighted_ready_for(Context& ctx, const Panel<T>& panel) {
 template <class T, class F>
 void for_each_panel(const Planner& planner, const TsmttsmArgs<T>& args, F&& f) {
     const Panels panels_n(args.n);
+    const int widest_streams =
+        streamed_sums_panel(dtype_v<T>, args.m, OperandsOf(args).own.a.unit == 16);
     const bool streamed =
-        prefers_streamed_sums(dtype_v<T>, Panels(args.m, widest_streamed_sums).width, args.n);
+        prefers_streamed_sums(dtype_v<T>, Panels(args.m, widest_streams).width, args.n);
     const int widest = streamed
-                           ? widest_streamed_sums
+                           ? widest_streams
                            : planner.most_columns(panels_n.width, OperandsOf(args).bytes,
                                                   widest_tsmttsm_panel(dtype_v<T>, panels_n.width));
     const Panels panels_m(args.m, widest);
@@ -94,7 +99,9 @@ unsigned blocks_of(const Context& ctx, const TsmttsmArgs<T>& args, const Planned
                                 multiply_add_flops_v<T> * args.m * args.n / 400e3);
     const double part = 0.09 * std::max(0.1, args.m * args.n / 1024.0);
     const double best = std::pow(static_cast<double>(args.rows) * row / part, 2.0 / 3.0);
-    return best < multiprocessors(ctx) ? std::min(blocks, static_cast<unsigned>(best) + 1) : blocks;
+    return blocks_for_classes(kernel, best < multiprocessors(ctx)
+                                          ? std::min(blocks, static_cast<unsigned>(best) + 1)
+                                          : blocks);
 }
 
 template <class T>
@@ -124,19 +131,22 @@ void launch_product(Context& ctx, const TsmttsmArgs<T>& args, const Args& given,
 
 template <class T>
 std::size_t workspace_bytes(Context& ctx, const TsmttsmArgs<T>& args, const TsmttsmPlan& plan) {
-    return partial_bytes(ctx, args, OperandsOf(args).own.shape,
-                         kernel_for(ctx, OperandsOf(args).own, plan));
+    const Served request = request_of(args, plan);
+    return partial_bytes(ctx, args, request.shape, kernel_for(ctx, request, plan));
 }
 
 template <class T>
 void tsmttsm(Context& ctx, const TsmttsmArgs<T>& args, const TsmttsmPlan& plan, void* workspace) {
-    const PlannedKernel planned = kernel_for(ctx, OperandsOf(args).own, plan);
+    const PlannedKernel planned = kernel_for(ctx, request_of(args, plan), plan);
     launch_product(ctx, args, args, planned, load(ctx, planned), workspace);
 }
 
 template <class T>
 std::size_t workspace_bytes(Context& ctx, const TsmttsmArgs<T>& args) {
     std::size_t most = 0;
+    if (Cublas::for_product(ctx, args) != nullptr) {
+        return most;
+    }
     const Planner& planner = ctx.service<Planner>();
     for_each_panel(planner, args, [&](const Panel<T>& panel) {
         most = std::max(most, partial_bytes(ctx, panel.args, request_of(planner, panel).shape,
@@ -147,6 +157,9 @@ std::size_t workspace_bytes(Context& ctx, const TsmttsmArgs<T>& args) {
 
 template <class T>
 void append_kernels(Planner& planner, const TsmttsmArgs<T>& args, KernelList& list) {
+    if (args.a != args.b && prefers_cublas_sums(dtype_v<T>, args.m, args.n)) {
+        return;  // without cuBLAS, the first product compiles them
+    }
     for_each_panel(planner, args, [&](const Panel<T>& panel) {
         planner.append<TsmttsmPlan>(request_of(planner, panel), list);
     });
@@ -154,6 +167,10 @@ void append_kernels(Planner& planner, const TsmttsmArgs<T>& args, KernelList& li
 
 template <class T>
 void tsmttsm(Context& ctx, const TsmttsmArgs<T>& args, void* workspace) {
+    if (const Cublas* const cublas = Cublas::for_product(ctx, args)) {
+        cublas->tsmttsm(args);
+        return;
+    }
     // The panels run one after another on the stream, and share workspace and counters.
     for_each_panel(ctx.service<Planner>(), args, [&](const Panel<T>& panel) {
         const Planner::Ready& ready = ready_for(ctx, panel);

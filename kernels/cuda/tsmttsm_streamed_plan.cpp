@@ -43,27 +43,50 @@ void fill_ring(TsmttsmPlan& plan, const ProductShape& shape, int stage, int ring
         std::clamp(ring / (plan.threads / plan.team * stage_bytes(plan, shape, plan.rows)), 2, 8);
 }
 
-/// Threads of a team and of a block, columns of A of a thread, and about the bytes of a stage.
+/// Threads of a team and of a block, columns of A of a thread, about the bytes of a stage, and the
+/// lanes that share the columns of B.
 struct Teams {
     int team, threads, tile_m, stage;
+    int tile_n = 1;
 };
 
-/// The fastest of the plans measured on an H100 for a shape of whole steps of 128 columns.
-Teams measured_teams(const ProductShape& shape) {
-    constexpr int kb = 1024;
-    const int blocks = ceil_div(shape.m, 128);
-    if (has_tensor_kernels(shape.scalar)) {
-        // With fewer warps, each has more products for its loads of B.
-        if (shape.scalar == Dtype::z && shape.m <= 256 && shape.n > 4) {
-            return shape.n <= 8 ? Teams{64, 128, 1, 16 * kb} : Teams{128, 256, 1, 16 * kb};
-        }
+constexpr int kb = 1024;
+
+/// The fastest of the plans measured on an H200 with tensor cores. With fewer warps, each has more
+/// products for its loads of B.
+Teams measured_tensor_teams(const ProductShape& shape) {
+    if (shape.scalar == Dtype::d) {
+        return {128, 256, 1, 18 * kb};
+    }
+    if (shape.m > 256 && (shape.n <= 4 || shape.n > 8)) {
         return {256, 256, 1, 24 * kb};
     }
-    if (blocks == 3 && shape.scalar == Dtype::s && shape.n > 8) {
-        return {96, 384, 4, 8 * kb};
+    return shape.n > 4 && shape.n <= 8 && shape.m <= 256 ? Teams{64, 128, 1, 16 * kb}
+                                                         : Teams{128, 256, 1, 16 * kb};
+}
+
+/// The fastest of the plans measured on an H200 for a shape of whole steps of 128 columns.
+Teams measured_teams(const ProductShape& shape) {
+    const int blocks = ceil_div(shape.m, 128);
+    if (has_tensor_kernels(shape.scalar)) {
+        return measured_tensor_teams(shape);
     }
-    if (blocks == 3 && shape.scalar == Dtype::c && shape.n > 4) {
-        return shape.n <= 8 ? Teams{96, 384, 4, 8 * kb} : Teams{192, 384, 2, 16 * kb};
+    if (shape.scalar == Dtype::s && shape.n > 8) {
+        if (blocks == 2) {
+            return shape.n <= 12 ? Teams{64, 256, 4, 16 * kb} : Teams{64, 256, 8, 16 * kb, 2};
+        }
+        if (blocks == 3) {
+            return {96, 384, 4, 16 * kb};
+        }
+        if (blocks == 4 && shape.n > 12) {
+            return {64, 256, 8, 16 * kb};
+        }
+    }
+    if (shape.scalar == Dtype::c && blocks == 2 && shape.n > 8) {
+        return {128, 256, 2, 16 * kb};
+    }
+    if (shape.scalar == Dtype::c && blocks == 3 && shape.n > 4) {
+        return shape.n <= 8 ? Teams{192, 384, 4, 16 * kb, 2} : Teams{192, 384, 2, 16 * kb};
     }
     const int team = 32 * blocks;
     return {team, std::max(1, 256 / team) * team, 4, 24 * kb};
@@ -77,7 +100,8 @@ TsmttsmPlan measured_plan(const ProductShape& shape) {
     plan.team = teams.team;
     plan.threads = teams.threads;
     plan.tile_m = teams.tile_m;
-    fill_ring(plan, shape, teams.stage, 144 * 1024);
+    plan.tile_n = teams.tile_n;
+    fill_ring(plan, shape, teams.stage, 144 * kb);
     return plan;
 }
 
@@ -172,6 +196,7 @@ std::optional<PlannedKernel> streamed_sum_kernel(const TsmttsmPlan& plan, const 
     kernel.shared_bytes = shared_bytes(plan, shape);
     kernel.rows = plan.rows * (plan.threads / plan.team);
     kernel.blocks_per_multiprocessor = plan.blocks;
+    kernel.row_classes = streamed_row_classes;
     kernel.atomics = plan.atomics;
     if (!shared_fits(kernel.shared_bytes, plan.blocks, machine) ||
         kernel.shared_bytes < static_cast<std::size_t>(plan.threads * bytes)) {

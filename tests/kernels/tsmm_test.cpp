@@ -2,6 +2,7 @@
 #include "kernels/tsmm.hpp"
 
 #include <cmath>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -197,6 +198,43 @@ TYPED_TEST(Tsmm, MatchesTheReferenceForAWideBasis) {
         for (int repeat = 0; repeat < 3; ++repeat, k += 25) {
             check_case(this->ctx, this->generator, this->combination(k, m, n));
             check_in_place(this->ctx, this->generator, this->combination(k + 7, m, n));
+        }
+    }
+}
+
+/// A GPU copies 16 bytes at a time also where a row starts within them: the end of the row before
+/// must not affect it.
+TYPED_TEST(Tsmm, ANumberThatIsNotFiniteStaysInItsRow) {
+    using T = TypeParam;
+    for (const auto& [m, n] : {std::pair{211, 11}, {130, 3}, {67, 4}, {257, 16}}) {
+        const std::int64_t rows = 37;
+        const RowMap map = uneven_map(this->ctx, rows);
+        auto x = integer_global<T>(this->generator, rows, m);
+        const auto c = integer_global<T>(this->generator, m, n);
+        const auto finite = x;
+        for (std::int64_t row = 0; row < rows; row += 2) {
+            x(row, 0) = x(row, m - 1) = T(std::numeric_limits<real_t<T>>::quiet_NaN());
+        }
+        TestBlock<T> x_block(this->ctx, x, map, layouts[0]);
+        TestBlock<T> c_block(this->ctx, c, layouts[0], Place::host);
+        TestBlock<T> y_block(this->ctx, poisoned_global<T>(rows, n), map, layouts[0]);
+
+        tsmm(this->ctx, T(1), x_block.view(), c_block.view(), T(0), y_block.view());
+
+        const auto y = y_block.result();
+        for (std::int64_t own = 0; own < map.local_rows(); ++own) {
+            const std::int64_t row = map.first_row() + own;
+            for (int j = 0; j < n; ++j) {
+                T sum{};
+                for (int k = 0; k < m; ++k) {
+                    sum += finite(row, k) * c(k, j);
+                }
+                if (row % 2 == 0) {
+                    EXPECT_NE(y(own, j), y(own, j)) << m << "x" << n << " row " << row;
+                } else {
+                    EXPECT_EQ(y(own, j), sum) << m << "x" << n << " row " << row;
+                }
+            }
         }
     }
 }

@@ -37,6 +37,39 @@ inline void copy_async_part(unsigned shared, const void* from, int bytes) {
                  : "memory");
 }
 
+/// The rows of a block that a thread block processes: first, first + step, ..., which all start
+/// `head` elements behind a multiple of 16 bytes. Their copies can therefore start at this multiple
+/// and move 16 bytes at a time, whatever the stride. The thread blocks of a launch, at least
+/// `most_steps`, take the classes in turn.
+struct RowClass {
+    static constexpr int most_steps = 4;
+
+    int step = 1;
+    int first = 0;
+    int head = 0;
+
+    RowClass() = default;
+    /// Requires that the address of `block` is a multiple of sizeof(T), and sizeof(T) of 4.
+    template <class T>
+    static RowClass of(const T* block, std::int64_t ld) {
+        RowClass rows;
+        const int gap = static_cast<int>(ld * static_cast<std::int64_t>(sizeof(T)) % 16);
+        rows.step = gap == 0 ? 1 : gap == 8 ? 2 : 4;
+        rows.first = static_cast<int>(blockIdx.x) % rows.step;
+        const auto start = reinterpret_cast<std::uint64_t>(block) + rows.first * gap;
+        rows.head = static_cast<int>(start % 16 / sizeof(T));
+        return rows;
+    }
+    /// The number of these rows among all `rows`.
+    std::int64_t count(std::int64_t rows) const { return (rows - first + step - 1) / step; }
+    /// The number of this thread block among those of its class, and the number of those.
+    std::int64_t block() const { return blockIdx.x / static_cast<unsigned>(step); }
+    std::int64_t blocks() const {
+        return (gridDim.x - static_cast<unsigned>(first) + static_cast<unsigned>(step) - 1) /
+               static_cast<unsigned>(step);
+    }
+};
+
 /// Closes a group of copies.
 inline void commit_copies() {
     asm volatile("cp.async.commit_group;" ::: "memory");

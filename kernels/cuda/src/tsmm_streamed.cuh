@@ -20,22 +20,25 @@ void copy_piece(unsigned shared, const char* from) {
         copy_async<BYTES>(shared + part, from + part, true);
     }
 }
-/// The same for the end of a row: zeros replace all but the first `bytes` (at most 16).
+/// The same for the start and the end of a row: only the bytes from `head` (less than 16) up to
+/// `bytes` (at most 16) belong to it, and zeros replace the others.
 template <int BYTES>
-void copy_piece(unsigned shared, const char* from, int bytes) {
-    if constexpr (BYTES == 16) {
+void copy_piece(unsigned shared, const char* from, int head, int bytes) {
+    constexpr int part_bytes = minimum<int>(BYTES, 4);
+    if (BYTES == 16 && head == 0) {
         copy_async_part(shared, from, bytes);
     } else {
 #pragma unroll
-        for (int part = 0; part < 16; part += BYTES) {
-            const bool inside = part < bytes;
-            copy_async<BYTES>(shared + part, inside ? from + part : from, inside);
+        for (int part = 0; part < 16; part += part_bytes) {
+            const bool inside = part >= head && part < bytes;
+            copy_async<part_bytes>(shared + part, inside ? from + part : from, inside);
         }
     }
 }
 
 /// The copies of a lane: of GROUPS rows, first_row() + i * ROW_STEP, PIECES pieces that are
-/// PIECE_STEP bytes apart. Slot (piece, row) of a stage has 512 bytes, 16 for each lane.
+/// PIECE_STEP bytes apart. Slot (piece, row) of a stage has 512 bytes, 16 for each lane. The first
+/// `head` bytes of the rows are replaced by zeros.
 template <int GROUPS, int ROW_STEP, int PIECES, int PIECE_STEP, int BYTES>
 class PieceCopy {
   public:
@@ -43,11 +46,12 @@ class PieceCopy {
     static constexpr int slab_bytes = PIECES * PIECE_STEP;
 
     /// row, byte: the lane's first row and its position within a slab of a row.
-    PieceCopy(const void* block, std::int64_t row_stride, int row_bytes, std::int64_t rows, int row,
-              int byte)
+    PieceCopy(const void* block, std::int64_t row_stride, int row_bytes, int head,
+              std::int64_t rows, int row, int byte)
         : block_(static_cast<const char*>(block)),
           row_stride_(row_stride),
           row_bytes_(row_bytes),
+          head_(byte == 0 ? head : 0),
           rows_(rows),
           row_(row),
           byte_(byte) {}
@@ -64,7 +68,8 @@ class PieceCopy {
     /// Starts the copies of the next slab.
     void start(unsigned shared) {
         const unsigned to = shared + threadIdx.x % 32 * 16;
-        if (left_ + byte_ >= slab_bytes) {
+        const int head = left_ + byte_ == row_bytes_ ? head_ : 0;
+        if (left_ + byte_ >= slab_bytes && head == 0) {
 #pragma unroll
             for (int i = 0; i < GROUPS; ++i) {
 #pragma unroll
@@ -82,7 +87,7 @@ class PieceCopy {
                     const bool exists = left > 0;
                     copy_piece<BYTES>(to + (p * GROUPS + i) * 512,
                                       exists ? from_[i] + p * PIECE_STEP : block_,
-                                      exists ? minimum(left, 16) : 0);
+                                      p == 0 ? head : 0, exists ? minimum(left, 16) : 0);
                 }
                 from_[i] += slab_bytes;
             }
@@ -94,6 +99,7 @@ class PieceCopy {
     const char* const block_;
     const std::int64_t row_stride_;
     const int row_bytes_;
+    const int head_;
     const std::int64_t rows_;
     const int row_;
     const int byte_;
@@ -323,16 +329,29 @@ using StreamedRowTile =
 /// Y = alpha X C + beta Y, also in place: a warp has read all slabs of its rows when it writes
 /// them. m and n (at most tile.n) are run-time arguments; C is in shared memory as a whole. The
 /// warps share nothing else, and no barrier delays them. stages: slabs in the ring of a warp.
-/// bytes_x: bytes per copy; with 16, rows of X start at multiples of 16 bytes, but may end
-/// anywhere.
+/// bytes_x: bytes per copy; 16 requires that X starts at a multiple of sizeof(T), and a launch of
+/// RowClass::most_steps blocks or more.
 template <class T, TsmmConfig CFG>
-__global__ void __launch_bounds__(CFG.threads, CFG.blocks) streamed_tsmm(TsmmArgs<T> args) {
+__global__ void __launch_bounds__(CFG.threads, CFG.blocks) streamed_tsmm(TsmmArgs<T> given) {
     using Tile = StreamedRowTile<T, CFG.tile>;
     using Copy = typename Tile::template Copy<CFG.bytes_x>;
     constexpr int rows = Tile::rows;
     constexpr int warps = CFG.threads / 32;
     const int warp = threadIdx.x / 32;
     const int lane = threadIdx.x % 32;
+    // The product of the rows of this block's class; columns before the row meet zeros in C.
+    RowClass own;
+    if constexpr (CFG.bytes_x == 16) {
+        own = RowClass::of(given.x, given.ldx);
+    }
+    TsmmArgs<T> args = given;
+    args.rows = own.count(given.rows);
+    args.m = given.m + own.head;
+    args.x = given.x + own.first * given.ldx - own.head;
+    args.ldx = given.ldx * own.step;
+    args.y = given.y + own.first * given.ldy;
+    args.ldy = given.ldy * own.step;
+
     const int slabs = ceil_div(args.m, Tile::slab_columns);
     const int size_c = Tile::size_c(slabs);
     const int n = args.n;
@@ -342,10 +361,10 @@ __global__ void __launch_bounds__(CFG.threads, CFG.blocks) streamed_tsmm(TsmmArg
     const unsigned ring_address = shared_address(ring);
 
     const std::int64_t chunks = (args.rows + rows - 1) / rows;
-    const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * warps;
-    const std::int64_t first = static_cast<std::int64_t>(warp) * gridDim.x + blockIdx.x;
-    Copy copy(args.x, args.ldx * sizeof(T), args.m * sizeof(T), args.rows, Tile::copied_row(lane),
-              Tile::copied_byte(lane));
+    const std::int64_t stride = own.blocks() * warps;
+    const std::int64_t first = warp * own.blocks() + own.block();
+    Copy copy(args.x, args.ldx * sizeof(T), args.m * sizeof(T), own.head * sizeof(T), args.rows,
+              Tile::copied_row(lane), Tile::copied_byte(lane));
     std::int64_t ahead = first;
     int ahead_slab = 0;
     const auto start_next = [&](int stage) {
@@ -370,8 +389,8 @@ __global__ void __launch_bounds__(CFG.threads, CFG.blocks) streamed_tsmm(TsmmArg
     }
     __syncthreads();
 #pragma unroll 4
-    for (int e = threadIdx.x; e < args.m * n; e += CFG.threads) {
-        Tile::put(c, e / n, e % n, args.c[e / n * args.ldc + e % n]);
+    for (int e = threadIdx.x; e < given.m * n; e += CFG.threads) {
+        Tile::put(c, own.head + e / n, e % n, args.c[e / n * args.ldc + e % n]);
     }
     __syncthreads();
 

@@ -28,6 +28,10 @@ struct RowWeights {
 
     /// The weights of the rows from `first` on.
     RowWeights from(std::int64_t first) const { return {w + first * ldw, ldw, rows - first}; }
+    /// The weights of the rows first, first + step, ...
+    RowWeights every(int start, int step) const {
+        return {w + start * ldw, ldw * step, (rows - start + step - 1) / step};
+    }
     Weight<R> at(int row) const { return {row < rows ? w[row * ldw] : R(0)}; }
 };
 
@@ -41,15 +45,17 @@ struct WeightOf<Complex<R>> {
 };
 
 /// C = alpha (sums of all tiles of the launch) + beta C. The blocks store the sums of the first m
-/// rows of C, of tile.n columns each. `shared` has SHARED_BYTES.
+/// rows of C, of tile.n columns each. `shared` has SHARED_BYTES. The first `head` rows of the tile
+/// of this block do not belong to C.
 template <class T, TsmttsmConfig CFG, int SHARED_BYTES, class TILE>
 void combine_sums(const TILE& tile, const TsmttsmArgs<T>& args, T* shared, T* partials,
-                  unsigned* counters, int group, int m) {
+                  unsigned* counters, int group, int m, int head = 0) {
     // Calls use(i, j, sum, first) for the sums of this block (see sum_tiles); with `same` for one
     // triangle only.
     const auto for_each_sum = [&](auto use) {
         sum_tiles<CFG.tile.team, CFG.threads, SHARED_BYTES>(
             tile, shared, [&](int i, int j, T value, bool first) {
+                i -= head;
                 if (CFG.tile.same && i > j) {
                     if (!tile.mirrors()) {
                         return;

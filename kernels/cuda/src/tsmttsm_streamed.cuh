@@ -62,8 +62,13 @@ class ColumnCopy {
 #pragma unroll
             for (int part = 0; part < PIECE; part += BYTES) {
                 if (at + part < left_) {
-                    copy_async<BYTES>(to + p * slot + part, inside ? from + at + part : block_,
-                                      inside);
+                    const unsigned shared = to + p * slot + part;
+                    const char* const source = inside ? from + at + part : block_;
+                    if constexpr (BYTES == 16) {
+                        copy_async_part(shared, source, inside ? minimum(left_ - at, 16) : 0);
+                    } else {
+                        copy_async<BYTES>(shared, source, inside);
+                    }
                 }
             }
         }
@@ -364,9 +369,12 @@ using StreamedSumTile =
     typename Choice<CFG.tile.tensor, StreamedMmaSums<T, CFG>, StreamedFmaSums<T, CFG>>::type;
 
 /// As form_tsmttsm, for up to tile.m columns of A and up to tile.n of B, which are run-time
-/// arguments. stages: groups of `rows` rows in the rings of a warp and of its team.
+/// arguments. stages: groups of `rows` rows in the rings of a warp and of its team. bytes_a = 16
+/// requires that A starts at a multiple of sizeof(T), a launch of RowClass::most_steps blocks or
+/// more, and, unless all rows start at multiples of 16 bytes, at most tile.m - 16 / sizeof(T) + 1
+/// columns of A.
 template <class T, TsmttsmConfig CFG, class Weights>
-void form_streamed_tsmttsm(const TsmttsmArgs<T>& args, const Weights& weights, T* partials,
+void form_streamed_tsmttsm(const TsmttsmArgs<T>& given, const Weights& all_weights, T* partials,
                            unsigned* counters, int group) {
     using Tile = StreamedSumTile<T, CFG>;
     constexpr int team_warps = CFG.tile.team / 32;
@@ -385,8 +393,22 @@ void form_streamed_tsmttsm(const TsmttsmArgs<T>& args, const Weights& weights, T
     }
     __syncthreads();
 
-    const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * teams * CFG.rows;
-    std::int64_t first = (static_cast<std::int64_t>(team) * gridDim.x + blockIdx.x) * CFG.rows;
+    // The sums over the rows of this block's class. Those of the columns before A are dropped.
+    RowClass own;
+    if constexpr (CFG.bytes_a == 16) {
+        own = RowClass::of(given.a, given.lda);
+    }
+    TsmttsmArgs<T> args = given;
+    args.rows = own.count(given.rows);
+    args.m = given.m + own.head;
+    args.a = given.a + own.first * given.lda - own.head;
+    args.lda = given.lda * own.step;
+    args.b = given.b + own.first * given.ldb;
+    args.ldb = given.ldb * own.step;
+    const Weights weights = all_weights.every(own.first, own.step);
+
+    const std::int64_t stride = own.blocks() * teams * CFG.rows;
+    std::int64_t first = (team * own.blocks() + own.block()) * CFG.rows;
     std::int64_t left = args.rows - first;
     Tile tile(threadIdx.x % CFG.tile.team, args, first, stride);
     const auto start_next = [&](int stage) {
@@ -413,7 +435,8 @@ void form_streamed_tsmttsm(const TsmttsmArgs<T>& args, const Weights& weights, T
         stage = stage == CFG.stages - 1 ? 0 : stage + 1;
     }
     wait_for_copies<0>();
-    combine_sums<T, CFG, teams * team_bytes>(tile, args, shared, partials, counters, group, args.m);
+    combine_sums<T, CFG, teams * team_bytes>(tile, given, shared, partials, counters, group,
+                                             given.m, own.head);
 }
 
 template <class T, TsmttsmConfig CFG>

@@ -19,6 +19,7 @@ constexpr int greatest_common_divisor(int a, int b) {
 /// B times the weight of the row.
 struct NoWeights {
     NoWeights from(std::int64_t) const { return {}; }
+    NoWeights every(int, int) const { return {}; }
     NoWeights at(int) const { return {}; }
     template <class T>
     T operator()(T value) const {

@@ -271,7 +271,7 @@ TEST_F(KernelPackTest, ThePackHasTheKernelsOfEveryBasis) {
         for (const std::int64_t rows : {1'000, 10'000'000}) {
             for (int m = 129; m <= 1000; m += 31) {
                 for (int n = 1; n <= 16; ++n) {
-                    const bool streams = prefers_streams(dtype_v<T>, m, n, true);
+                    const bool streams = prefers_streams(dtype_v<T>, m, n);
                     if (!streams && rows > 1'000) {
                         continue;  // large operands may get kernels of their own
                     }
@@ -315,9 +315,11 @@ TEST_F(KernelPackTest, ThePackHasTheStreamedSumsOfEveryBasis) {
         for (const std::int64_t rows : {1'000, 10'000'000}) {
             for (int m = 129; m <= 1400; m += 31) {
                 for (int n = 1; n <= 16; ++n) {
-                    const int panels = (m + 511) / 512;
-                    const int width = (m + panels - 1) / panels;
                     for (const int gap : {0, 1, 400}) {
+                        const auto unit = Layout::of(a, m, m + gap, sizeof(T)).unit;
+                        const int panel = streamed_sums_panel(dtype_v<T>, m, unit == 16);
+                        const int panels = (m + panel - 1) / panel;
+                        const int width = (m + panels - 1) / panels;
                         KernelList list;
                         append_kernels(
                             planner, TsmttsmArgs<T>{rows, m, n, T(1), a, m + gap, b, n, T(0), a, n},

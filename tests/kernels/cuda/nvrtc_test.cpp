@@ -287,7 +287,7 @@ TEST(Nvrtc, CompilesStreamedProductsWithFewSpills) {
     }
 }
 
-TEST(Nvrtc, CompilesStreamedSumsWithoutSpills) {
+TEST(Nvrtc, CompilesStreamedSumsWithFewSpills) {
     Batch batch(15);
     std::set<std::string> seen;
     for (const Dtype scalar : {Dtype::s, Dtype::d, Dtype::c, Dtype::z}) {
@@ -309,10 +309,13 @@ TEST(Nvrtc, CompilesStreamedSumsWithoutSpills) {
 
     const auto all = batch.compile_all();
 
-    EXPECT_EQ(batch.offered(), 212u);
+    EXPECT_EQ(batch.offered(), 224u);
     report("streamed tsmttsm, sm_90", all);
     for (const Resources& kernel : all) {
-        EXPECT_EQ(kernel.spilled_bytes, 0) << kernel.expression;
+        // The fastest plan for this shape has 128 sums in a thread.
+        const bool has_many_sums =
+            kernel.expression.find(".m=512,.n=16,.same=false,.tile_m=8") != std::string::npos;
+        EXPECT_LE(kernel.spilled_bytes, has_many_sums ? 160 : 0) << kernel.expression;
     }
 }
 

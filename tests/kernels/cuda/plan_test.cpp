@@ -361,46 +361,93 @@ TEST(Plans, OneStreamedKernelServesAllWidthsOfX) {
 
 TEST(Plans, StreamsAreForAWideXOnly) {
     for (const Dtype scalar : scalars) {
-        for (const bool adds : {false, true}) {
-            for (const int m : {1, 8, 32, 64, 100, 128}) {
-                for (const int n : {1, 4, 16, 64}) {
-                    EXPECT_FALSE(prefers_streams(scalar, m, n, adds)) << m << "x" << n;
-                    for (const auto& plan : tsmm_plans({scalar, m, n}, {}, 100'000)) {
-                        ASSERT_FALSE(plan.streamed) << m << "x" << n;
-                    }
+        const bool is_double = scalar == Dtype::d || scalar == Dtype::z;
+        for (const int n : {1, 4, 16, 64}) {
+            for (const int m : {1, 8, 32, 64}) {
+                EXPECT_FALSE(prefers_streams(scalar, m, n)) << m << "x" << n;
+            }
+            for (const int m : {65, 100, 128}) {
+                EXPECT_EQ(prefers_streams(scalar, m, n), is_double && n <= 16) << m << "x" << n;
+                for (const auto& plan : tsmm_plans({scalar, m, n}, {}, 100'000)) {
+                    ASSERT_FALSE(plan.streamed) << m << "x" << n;
                 }
             }
-            EXPECT_FALSE(prefers_streams(scalar, 400, 17, adds));
-            for (const int m : {129, 200, 2000}) {
-                for (const int n : {1, 11, 13}) {
-                    EXPECT_TRUE(prefers_streams(scalar, m, n, adds)) << m << "x" << n;
+        }
+        EXPECT_FALSE(prefers_streams(scalar, 400, 17));
+        for (const int m : {129, 130, 200, 2000}) {
+            for (const int n : {1, 4, 11, 16}) {
+                EXPECT_TRUE(prefers_streams(scalar, m, n)) << m << "x" << n;
+            }
+        }
+        for (const int n : {65, 80, 128}) {
+            EXPECT_EQ(prefers_streams(scalar, n, n), scalar == Dtype::z);
+        }
+        EXPECT_FALSE(prefers_streams(scalar, 129, 129));
+    }
+}
+
+/// Rows that start behind a multiple of 16 bytes use the kernel of other rows, with room for the
+/// columns before them.
+TEST(Plans, StreamedKernelsServeRowsThatStartAnywhere) {
+    for (const Dtype scalar : scalars) {
+        const int bytes = ProductShape(scalar, 1, 1).scalar_bytes();
+        const Layout aligned{false, 16, true};
+        const Layout behind{false, std::min(bytes, 16), true};
+        const Layout between{false, bytes / 2, false};
+        for (const int m : {200, 255, 256, 400}) {
+            const auto sums = Served::streams_of_sums(scalar, m, 11, aligned);
+            const auto more = Served::streams_of_sums(scalar, m, 11, behind);
+            EXPECT_EQ(sums.a.unit, 16);
+            EXPECT_EQ(more.a.unit, 16);
+            EXPECT_GE(sums.shape.m, m);
+            EXPECT_GE(more.shape.m, m + 16 / bytes - 1);
+            EXPECT_LT(Served::streams_of_sums(scalar, m, 11, between).a.unit, 16);
+            EXPECT_GE(Served::streams(scalar, m, 11, behind, aligned).shape.m, m + 16 / bytes - 1);
+            EXPECT_EQ(Served::streams(scalar, m, 11, behind, aligned).a.unit, 16);
+            EXPECT_LT(Served::streams(scalar, m, 11, between, aligned).a.unit, 16);
+            const auto plan = tsmttsm_plans(more.shape, {}, 1).at(0);
+            EXPECT_EQ(kernel_of(plan, more, {}).value().row_classes, 4);
+        }
+        for (int m = 129; m <= 2000; ++m) {
+            for (const bool is_aligned : {false, true}) {
+                for (const int n : {4, 16}) {
+                    const int panel = streamed_sums_panel(scalar, m, is_aligned);
+                    const int count = (m + panel - 1) / panel;
+                    const int widest = (m + count - 1) / count;
+                    const bool exact = is_aligned && count == 1;
+                    const auto& layout = exact ? aligned : behind;
+                    EXPECT_LE(Served::streams_of_sums(scalar, widest, n, layout).shape.m,
+                              widest_streamed_sums)
+                        << m;
                 }
             }
-            for (const int n : {65, 80, 128}) {
-                EXPECT_EQ(prefers_streams(scalar, n, n, adds), scalar == Dtype::z);
-            }
-            EXPECT_FALSE(prefers_streams(scalar, 129, 129, adds));
         }
     }
 }
 
-/// Cases of docs/results/2026-11-27_basis_products.md in which panels were faster than streams by
-/// more than 3%, and some in which they were slower.
-TEST(Plans, PanelsReadSomeBasesOfFloatsFaster) {
+/// Wide products by cuBLAS: cases of docs/notes/kernels.md. Narrow ones never.
+TEST(Plans, CublasIsForTwoWideOperandsOnly) {
     for (const Dtype scalar : scalars) {
-        const bool panels = scalar == Dtype::s;
-        for (const int n : {1, 2, 3, 4, 5, 8, 16}) {
-            EXPECT_EQ(prefers_streams(scalar, 130, n, false), !panels) << n;
+        for (const int m : {1, 16, 40, 64, 200, 400, 5000}) {
+            for (const int n : {1, 8, 16}) {
+                const bool is_wide = scalar == Dtype::z && m > 256 && n > 8;
+                EXPECT_FALSE(prefers_cublas(scalar, m, n)) << m << "x" << n;
+                EXPECT_EQ(prefers_cublas_sums(scalar, m, n), is_wide) << m << "x" << n;
+                EXPECT_FALSE(prefers_cublas_sums(scalar, n, m)) << n << "x" << m;
+            }
         }
-        for (const int n : {1, 2, 4, 16}) {
-            EXPECT_EQ(prefers_streams(scalar, 130, n, true), !panels) << n;
+        for (int m = 1; m <= 56; ++m) {
+            EXPECT_FALSE(prefers_cublas(scalar, m, m)) << m;
+            EXPECT_FALSE(prefers_cublas_sums(scalar, m, m)) << m;
         }
-        for (const int n : {2, 3, 4}) {
-            EXPECT_EQ(prefers_streams(scalar, 200, n, false), !panels) << n;
-            EXPECT_TRUE(prefers_streams(scalar, 200, n, true)) << n;
+        for (const int m : {300, 400, 1000}) {
+            for (const int n : {64, 128, 300}) {
+                EXPECT_TRUE(prefers_cublas(scalar, m, n)) << m << "x" << n;
+                EXPECT_TRUE(prefers_cublas_sums(scalar, m, n)) << m << "x" << n;
+            }
         }
-        EXPECT_TRUE(prefers_streams(scalar, 211, 2, false));
-        EXPECT_TRUE(prefers_streams(scalar, 300, 2, false));
+        EXPECT_EQ(prefers_cublas(scalar, 112, 112), scalar != Dtype::z);
+        EXPECT_EQ(prefers_cublas_sums(scalar, 72, 72), scalar == Dtype::z);
     }
 }
 
@@ -451,23 +498,16 @@ TEST(Plans, StreamedSumsAreForAWideAOnly) {
             EXPECT_FALSE(prefers_streamed_sums(scalar, 128, n)) << n;
             EXPECT_FALSE(prefers_streamed_sums(scalar, n, n)) << n;
         }
-        const bool is_double = scalar == Dtype::d;
         for (const int m : {200, 211, 256, 300, 333, 400}) {
             EXPECT_FALSE(prefers_streamed_sums(scalar, m, 17)) << m;
-            for (const int n : {4, 8, 11, 13}) {
-                const bool slower = (scalar == Dtype::s && m == 211 && n == 4) ||
-                                    (scalar == Dtype::c && m == 256 && n == 13);
-                EXPECT_EQ(prefers_streamed_sums(scalar, m, n), !is_double && !slower)
+            for (const int n : {1, 4, 8, 11, 13, 16}) {
+                const bool slower = (scalar == Dtype::c && m == 256 && n >= 13) ||
+                                    (scalar == Dtype::c && m < 256 && n == 16);
+                EXPECT_EQ(prefers_streamed_sums(scalar, m, n), scalar == Dtype::d ? n > 8 : !slower)
                     << letter(scalar) << " " << m << "x" << n;
             }
-            EXPECT_EQ(prefers_streamed_sums(scalar, m, 16),
-                      !is_double && (scalar != Dtype::c || m > 256))
-                << m;
-            EXPECT_EQ(prefers_streamed_sums(scalar, m, 1),
-                      !is_double && (scalar != Dtype::z || m > 224))
-                << m;
         }
-        EXPECT_FALSE(prefers_streamed_sums(scalar, 192, 11));
+        EXPECT_EQ(prefers_streamed_sums(scalar, 192, 11), scalar == Dtype::d);
         for (const auto& plan : tsmttsm_plans({scalar, 200, 4}, {}, 100'000)) {
             ASSERT_FALSE(plan.streamed);
         }

@@ -77,6 +77,22 @@ class PlannedProducts : public ::testing::Test {
         return result;
     }
 
+    /// The plans of the streamed kernels for m columns of A that start anywhere and n of B.
+    static std::vector<cuda::TsmttsmPlan> sum_streams(const cuda::ProductShape& shape,
+                                                      const cuda::Machine& machine,
+                                                      std::size_t most) {
+        const auto request = cuda::Served::streams_of_sums(shape.scalar, shape.m, shape.n,
+                                                           cuda::Layout::any(shape.scalar_bytes()));
+        return cuda::streamed_sum_plans(request.shape, machine, most);
+    }
+    /// The plans of the streamed kernels for m columns of X that start anywhere and n of Y.
+    static std::vector<cuda::TsmmPlan> streams(const cuda::ProductShape& shape,
+                                               const cuda::Machine& machine, std::size_t most) {
+        const auto any = cuda::Layout::any(shape.scalar_bytes());
+        const auto request = cuda::Served::streams(shape.scalar, shape.m, shape.n, any, any);
+        return cuda::streamed_plans(request.shape, machine, most);
+    }
+
     /// Trials of random plans that copy rows without gaps as runs of bytes.
     template <class Plan>
     std::vector<Trial<T, Plan>> run_trials(Context& ctx, const AllPlans<Plan>& all) {
@@ -206,8 +222,7 @@ TYPED_TEST(PlannedProducts, AnyRunOfTsmttsmIsRight) {
 
 TYPED_TEST(PlannedProducts, AnyStreamedPlanOfTsmttsmIsRight) {
     Context ctx = make_context();
-    for (auto& trial :
-         this->template streamed_trials<cuda::TsmttsmPlan>(ctx, cuda::streamed_sum_plans)) {
+    for (auto& trial : this->template streamed_trials<cuda::TsmttsmPlan>(ctx, this->sum_streams)) {
         trial.plan.atomics = this->generator() % 3 == 0;
         this->check_tsmttsm(ctx, trial);
     }
@@ -222,7 +237,7 @@ TYPED_TEST(PlannedProducts, TheStreamedSumsOfEveryWidthAreRight) {
     std::uniform_int_distribution<std::int64_t> rows(0, 3000);
     for (int n = 1; n <= 16; ++n) {
         const int m = columns(this->generator);
-        const auto plans = cuda::streamed_sum_plans({dtype_v<TypeParam>, m, n}, machine, 1);
+        const auto plans = this->sum_streams({dtype_v<TypeParam>, m, n}, machine, 1);
         ASSERT_EQ(plans.size(), 1u) << m << "x" << n;
         this->check_tsmttsm(
             ctx, {n % 4 == 0 ? 3 : rows(this->generator), m, n, false, any_layout(this->generator),
@@ -251,7 +266,8 @@ void PlannedProducts<T>::check_tsmm(Context& ctx, const Trial<T, cuda::TsmmPlan>
     const T alpha = other_coefficient<T>();
     // The plan is legal for operands without gaps. With gaps runs are impossible, and other plans
     // may need more shared memory than the device has.
-    if (!cuda::kernel_of(trial.plan, {dtype_v<T>, trial.m, trial.n},
+    if (!trial.plan.streamed &&
+        !cuda::kernel_of(trial.plan, {dtype_v<T>, trial.m, trial.n},
                          cuda::Layout::of(xv.data, trial.m, xv.ld, sizeof(T)),
                          cuda::Layout::of(yv.data, trial.n, yv.ld, sizeof(T)),
                          ctx.service<cuda::Planner>().machine())) {
@@ -302,8 +318,7 @@ TYPED_TEST(PlannedProducts, AnyRunOfTsmmIsRight) {
 
 TYPED_TEST(PlannedProducts, AnyStreamedPlanOfTsmmIsRight) {
     Context ctx = make_context();
-    for (const auto& trial :
-         this->template streamed_trials<cuda::TsmmPlan>(ctx, cuda::streamed_plans)) {
+    for (const auto& trial : this->template streamed_trials<cuda::TsmmPlan>(ctx, this->streams)) {
         this->check_tsmm(ctx, trial);
     }
 }
@@ -316,7 +331,7 @@ TYPED_TEST(PlannedProducts, TheStreamedPlanOfEveryWidthIsRight) {
     std::uniform_int_distribution<std::int64_t> rows(0, 3000);
     for (int n = 1; n <= 16; ++n) {
         const int m = columns(this->generator);
-        const auto plans = cuda::streamed_plans({dtype_v<TypeParam>, m, n}, machine, 1);
+        const auto plans = this->streams({dtype_v<TypeParam>, m, n}, machine, 1);
         ASSERT_EQ(plans.size(), 1u) << m << "x" << n;
         this->check_tsmm(ctx, {n % 4 == 0 ? 3 : rows(this->generator), m, n, false,
                                any_layout(this->generator), any_layout(this->generator), plans[0]});
