@@ -53,7 +53,7 @@ std::unique_ptr<Operator<T>> block_jacobi(Context& ctx, SparseMatrix<T>& a, int 
     ctx.comm().agree([&] {
         Buffer blocks = a.diagonal_blocks(ctx, size);
         const std::size_t bytes = blocks.bytes();
-        if (ctx.place() == Place::host || count * size * size >= least) {
+        if (ctx.place() == Place::host || map.local_rows() >= least) {
             inverses = inverses_of(ctx, map, size, count, blocks.template as<T>());
             return;
         }
