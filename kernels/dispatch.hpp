@@ -76,13 +76,20 @@ KernelCall sum_call(const Context& ctx, std::size_t count) {
     return call;
 }
 
-/// Calls compute(partial) to fill `count` values in the place of the Context, reduces them over the
-/// ranks if `reduce` is all_ranks, and calls use(values) with the result in host memory.
-template <class T, class Compute, class Use>
-void reduce_to_host(Context& ctx, std::size_t count, Reduce reduce, Compute&& compute, Use&& use) {
+/// values <- their sums over the ranks, in device memory. Requires links.sums_on_device().
+template <class T>
+void sum_on_device(Context& ctx, RankLinks& links, T* values, std::size_t count) {
+    const Ledger::Entry entry(ctx.ledger(), sum_call<T>(ctx, count));
+    const OverheadCounts::Pause pause(ctx, Overhead::all_reduce,
+                                      static_cast<double>(count * sizeof(T)));
+    links.sum(ctx, values, count);
+}
+
+/// Reduces `count` values in the place of the Context over the ranks if `reduce` is all_ranks, and
+/// calls use(values) with the result in host memory. Overwrites `partial`.
+template <class T, class Use>
+void reduce_to_host(Context& ctx, T* partial, std::size_t count, Reduce reduce, Use&& use) {
     const std::size_t bytes = count * sizeof(T);
-    const Scratch partial = ctx.scratch(memory_kind(ctx.place()), bytes);
-    compute(partial.as<T>());
     // Creating RankLinks is collective, so every rank requests it, host ranks included.
     RankLinks* const links = needs_ranks(ctx, reduce) ? &ctx.service<RankLinks>() : nullptr;
     const bool on_device = links != nullptr && links->sums_on_device(bytes);
@@ -97,18 +104,16 @@ void reduce_to_host(Context& ctx, std::size_t count, Reduce reduce, Compute&& co
     };
     if (ctx.place() == Place::host) {
         OverheadCounts::of(ctx).count(Overhead::result, static_cast<double>(bytes));
-        finish(partial.as<T>());
+        finish(partial);
         return;
     }
     if (on_device) {
-        const Ledger::Entry entry(ctx.ledger(), sum_call<T>(ctx, count));
-        const OverheadCounts::Pause pause(ctx, Overhead::all_reduce, static_cast<double>(bytes));
-        links->sum(ctx, partial.as<T>(), count);
+        sum_on_device(ctx, *links, partial, count);
     }
     const Scratch pinned = ctx.scratch(MemoryKind::pinned, bytes);
     {
         const OverheadCounts::Pause pause(ctx, Overhead::result, static_cast<double>(bytes));
-        device::copy(pinned.as<void>(), partial.as<void>(), bytes, ctx.stream());
+        device::copy(pinned.as<void>(), partial, bytes, ctx.stream());
         ctx.synchronize();
     }
     if (on_device) {
@@ -117,16 +122,24 @@ void reduce_to_host(Context& ctx, std::size_t count, Reduce reduce, Compute&& co
     finish(pinned.as<T>());
 }
 
-/// C = sum + beta C for a contiguous `sum` in host memory; C may be on the device.
+/// The same for values that compute(partial) writes.
+template <class T, class Compute, class Use>
+void reduce_to_host(Context& ctx, std::size_t count, Reduce reduce, Compute&& compute, Use&& use) {
+    const Scratch partial = ctx.scratch(memory_kind(ctx.place()), count * sizeof(T));
+    compute(partial.as<T>());
+    reduce_to_host(ctx, partial.as<T>(), count, reduce, use);
+}
+
+/// C = sum + beta C. On a device, `sum` and C may be in either place; if C is in host memory, so
+/// is `sum`.
 template <class T>
-void add_scaled(Context& ctx, const T* sum, T beta, const BlockView<T>& c) {
-    const BlockView<const T> result(sum, c.rows, c.cols, c.cols);
+void add_scaled(Context& ctx, const BlockView<const T>& sum, T beta, const BlockView<T>& c) {
     if (c.place == Place::host) {
-        host::axpby(1, AxpbyArgs<T>{c.rows, c.cols, T(1), nullptr, result.data, result.ld, beta,
-                                    nullptr, c.data, c.ld});
+        host::axpby(1, AxpbyArgs<T>{c.rows, c.cols, T(1), nullptr, sum.data, sum.ld, beta, nullptr,
+                                    c.data, c.ld});
         return;
     }
-    const LeafArray<T> uploaded(ctx, result);
+    const LeafArray<T> uploaded(ctx, sum);
     run_leaf(ctx, operations::axpby.leaf,
              AxpbyArgs<T>{c.rows, c.cols, T(1), nullptr, uploaded.data(), uploaded.ld(), beta,
                           nullptr, c.data, c.ld});
@@ -147,21 +160,17 @@ void sum_small(Context& ctx, T beta, const BlockView<T>& c, Reduce reduce, Compu
         if (links.sums_on_device(count * sizeof(T))) {
             const Scratch sum = ctx.scratch(MemoryKind::device, count * sizeof(T));
             compute(T(0), sum.as<T>(), c.cols);
-            {
-                const Ledger::Entry entry(ctx.ledger(), sum_call<T>(ctx, count));
-                const OverheadCounts::Pause pause(ctx, Overhead::all_reduce,
-                                                  static_cast<double>(count * sizeof(T)));
-                links.sum(ctx, sum.as<T>(), count);
-            }
-            run_leaf(ctx, operations::axpby.leaf,
-                     AxpbyArgs<T>{c.rows, c.cols, T(1), nullptr, sum.as<T>(), c.cols, beta, nullptr,
-                                  c.data, c.ld});
+            sum_on_device(ctx, links, sum.as<T>(), count);
+            add_scaled(ctx, BlockView<const T>(sum.as<T>(), c.rows, c.cols, c.cols, Place::device),
+                       beta, c);
             return;
         }
     }
     reduce_to_host<T>(
         ctx, count, reduce, [&](T* partial) { compute(T(0), partial, c.cols); },
-        [&](const T* sum) { add_scaled(ctx, sum, beta, c); });
+        [&](const T* sum) {
+            add_scaled(ctx, BlockView<const T>(sum, c.rows, c.cols, c.cols), beta, c);
+        });
 }
 
 /// Throws ShapeError unless the view is valid and lies in the Context's place.

@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "blockvec/scalar_list.hpp"
 #include "kernels/column_ops.hpp"
 #include "kernels/dispatch.hpp"
 #include "kernels/operation.hpp"
+#include "kernels/rank_links.hpp"
 
 namespace quiver {
 namespace {
@@ -88,13 +90,9 @@ void multiply(Context& ctx, T alpha, const MatrixView<const A>& a, const MatrixV
     run_mtsm<operation>(ctx, alpha, a, x.data, x.row_step(), x.col_step(), beta, y);
 }
 
-/// Gathers all rows of a distributed block in host memory, without gaps.
+/// Gathers in host memory all rows of a distributed block. `all` already has this rank's rows.
 template <class T>
-void gather_rows(Context& ctx, const BlockVector<T>& x, T* all) {
-    const RowMap& map = x.row_map();
-    const int width = x.width();
-    copy(ctx, x.view(),
-         BlockView<T>(all + map.first_row() * width, x.rows(), width, width, Place::host));
+void gather_on_host(const Comm& comm, const RowMap& map, int width, T* all) {
     std::vector<int> counts;
     std::vector<int> firsts;
     for (int rank = 0; rank < map.ranks(); ++rank) {
@@ -105,16 +103,17 @@ void gather_rows(Context& ctx, const BlockVector<T>& x, T* all) {
     check_mpi(MPI_Type_contiguous(width, mpi_type<T>(), &row), "MPI_Type_contiguous");
     check_mpi(MPI_Type_commit(&row), "MPI_Type_commit");
     const int code = MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, all, counts.data(),
-                                    firsts.data(), row, ctx.comm().handle());
+                                    firsts.data(), row, comm.handle());
     check_mpi(MPI_Type_free(&row), "MPI_Type_free");
     check_mpi(code, "MPI_Allgatherv");
 }
 
-/// Throws ShapeError unless the distributed blocks fit the rows and columns of A. All ranks check
-/// the same values, except this rank's rows of A.
+/// Throws ShapeError unless the distributed blocks fit the rows and columns of A, and all three the
+/// Context. The ranks may differ in the result, because each has its own rows of A.
 template <class T>
-void require_maps(const char* operation, const MatrixView<const T>& a,
-                  const BlockVector<T>& of_rows, const BlockVector<T>& of_columns) {
+void require_parts(const Context& ctx, const char* operation, const MatrixView<const T>& a,
+                   const BlockVector<T>& of_rows, const BlockVector<T>& of_columns) {
+    require_matrix(a, operation, "A");
     require_shape(of_rows.rows() == a.rows && of_columns.row_map().global_rows() == a.cols &&
                       of_rows.width() == of_columns.width(),
                   operation, "the distributed blocks do not fit A, or their widths differ", [&] {
@@ -127,6 +126,19 @@ void require_maps(const char* operation, const MatrixView<const T>& a,
                   });
     require_shape(of_columns.row_map().global_rows() <= std::numeric_limits<int>::max(), operation,
                   "a distributed block has more than 2^31 - 1 rows", [&] { return describe(a); });
+    const auto is_here = [&](const auto& view) {
+        return view.empty() || view.place == ctx.place();
+    };
+    require_shape(is_here(a) && is_here(of_rows.view()) && is_here(of_columns.view()), operation,
+                  "a matrix or block is not in the Context's place",
+                  [&] { return "A: " + describe(a) + "; Context: " + to_string(ctx.place()); });
+}
+
+/// The number of elements of a distributed block.
+template <class T>
+std::size_t elements_of(const BlockVector<T>& block) {
+    return static_cast<std::size_t>(block.row_map().global_rows()) *
+           static_cast<std::size_t>(block.width());
 }
 
 }  // namespace
@@ -166,50 +178,88 @@ void mtsm_adjoint(Context& ctx, float alpha, MatrixView<const bfloat16_t> a,
 template <class T>
 void mtsm(Context& ctx, std::type_identity_t<T> alpha, std::type_identity_t<MatrixView<const T>> a,
           const BlockVector<T>& x, std::type_identity_t<T> beta, BlockVector<T>& y) {
-    require_maps(operations::mtsm.name, a, y, x);
+    const auto product = [&](const BlockView<const T>& all) {
+        multiply<operations::mtsm, T, T>(ctx, alpha, a, all, beta, y.view());
+    };
     if (ctx.comm().size() == 1) {
-        multiply<operations::mtsm, T, T>(ctx, alpha, a, x.view(), beta, y.view());
+        require_parts(ctx, operations::mtsm.name, a, y, x);
+        product(x.view());
         return;
     }
-    const auto width = static_cast<std::size_t>(x.width());
-    const std::size_t bytes = static_cast<std::size_t>(a.cols) * width * sizeof(T);
-    if (bytes == 0) {
-        multiply<operations::mtsm, T, T>(
-            ctx, alpha, a, BlockView<const T>(nullptr, a.cols, x.width(), x.width(), ctx.place()),
-            beta, y.view());
-        return;
+    RankLinks& links = ctx.service<RankLinks>();
+    const bool on_device = ctx.place() == Place::device && links.halos_on_device();
+    const RowMap& map = x.row_map();
+    const int width = x.width();
+    const std::size_t count = elements_of(x);
+    std::optional<Scratch> gathered;
+    // An error of one rank must end the call on all ranks before they wait for each other's rows.
+    ctx.comm().agree([&] {
+        require_parts(ctx, operations::mtsm.name, a, y, x);
+        if (!on_device && count > 0) {
+            gathered.emplace(ctx.memory(), MemoryKind::host, count * sizeof(T));
+            copy(ctx, x.view(),
+                 BlockView<T>(gathered->template as<T>() + map.first_row() * width, x.rows(), width,
+                              width, Place::host));
+        }
+    });
+    if (count == 0) {
+        product(BlockView<const T>(nullptr, a.cols, width, width, ctx.place()));
+    } else if (on_device) {
+        const auto size = [](std::int64_t elements) {
+            return static_cast<std::size_t>(elements) * sizeof(T);
+        };
+        const void* const all =
+            links.gather_rows(ctx, map, x.view().data, size(x.view().ld), size(width));
+        product({static_cast<const T*>(all), a.cols, width, width, Place::device});
+    } else {
+        gather_on_host(ctx.comm(), map, width, gathered->template as<T>());
+        const LeafArray<T> all(
+            ctx, BlockView<const T>(gathered->template as<T>(), a.cols, width, width));
+        product({all.data(), a.cols, width, width, ctx.place()});
     }
-    const Scratch gathered = ctx.scratch(MemoryKind::host, bytes);
-    gather_rows(ctx, x, gathered.as<T>());
-    const LeafArray<T> all(ctx, BlockView<const T>(gathered.as<T>(), a.cols, x.width(), x.width()));
-    multiply<operations::mtsm, T, T>(
-        ctx, alpha, a, BlockView<const T>(all.data(), a.cols, x.width(), x.width(), ctx.place()),
-        beta, y.view());
 }
 
 template <class T>
 void mtsm_adjoint(Context& ctx, std::type_identity_t<T> alpha,
                   std::type_identity_t<MatrixView<const T>> a, const BlockVector<T>& x,
                   std::type_identity_t<T> beta, BlockVector<T>& y) {
-    require_maps(operations::mtsm_adjoint.name, a, x, y);
+    constexpr const auto& operation = operations::mtsm_adjoint;
     if (ctx.comm().size() == 1) {
-        multiply<operations::mtsm_adjoint, T, T>(ctx, alpha, a, x.view(), beta, y.view());
+        require_parts(ctx, operation.name, a, x, y);
+        multiply<operation, T, T>(ctx, alpha, a, x.view(), beta, y.view());
         return;
     }
     const int width = y.width();
-    const std::size_t count = static_cast<std::size_t>(a.cols) * static_cast<std::size_t>(width);
-    reduce_to_host<T>(
-        ctx, count, Reduce::all_ranks,
-        [&](T* partial) {
-            multiply<operations::mtsm_adjoint, T, T>(
-                ctx, alpha, a, x.view(), T(0),
-                BlockView<T>(partial, a.cols, width, width, ctx.place()));
-        },
-        [&](const T* sum) {
-            if (!y.view().empty()) {
-                add_scaled(ctx, sum + y.row_map().first_row() * width, T(beta), y.view());
-            }
-        });
+    const std::size_t count = elements_of(y);
+    std::optional<Scratch> partial;
+    // An error of one rank must end the call on all ranks before the reduction.
+    ctx.comm().agree([&] {
+        require_parts(ctx, operation.name, a, x, y);
+        partial.emplace(ctx.memory(), memory_kind(ctx.place()), count * sizeof(T));
+        multiply<operation, T, T>(
+            ctx, alpha, a, x.view(), T(0),
+            BlockView<T>(partial->template as<T>(), a.cols, width, width, ctx.place()));
+    });
+    if (count == 0) {
+        return;
+    }
+    T* const values = partial->template as<T>();
+    const auto add_own_rows = [&](const T* sum, Place place) {
+        if (!y.view().empty()) {
+            add_scaled(ctx,
+                       BlockView<const T>(sum + y.row_map().first_row() * width, y.rows(), width,
+                                          width, place),
+                       T(beta), y.view());
+        }
+    };
+    RankLinks& links = ctx.service<RankLinks>();
+    if (ctx.place() == Place::device && links.sums_on_device(count * sizeof(T))) {
+        sum_on_device(ctx, links, values, count);
+        add_own_rows(values, Place::device);
+    } else {
+        reduce_to_host(ctx, values, count, Reduce::all_ranks,
+                       [&](const T* sum) { add_own_rows(sum, Place::host); });
+    }
 }
 
 template <class T>

@@ -48,14 +48,17 @@ void mtsm_adjoint(Context& ctx, float alpha, MatrixView<const bfloat16_t> a,
 
 /// Y = alpha A X + beta Y over all ranks. `a` holds this rank's rows of A, which are the rows of
 /// y's RowMap, and all columns of A, which correspond to the rows of x. One all-gather of the k n
-/// elements of x through host memory. Collective; otherwise as above.
+/// elements of x: between GPUs where halos travel between GPUs (RankLinks), otherwise by MPI
+/// through host memory. Collective; otherwise as above. A ShapeError or MemoryError before the
+/// all-gather is thrown on all ranks.
 template <class T>
 void mtsm(Context& ctx, std::type_identity_t<T> alpha, std::type_identity_t<MatrixView<const T>> a,
           const BlockVector<T>& x, std::type_identity_t<T> beta, BlockVector<T>& y);
 
 /// Y = alpha A^H X + beta Y over all ranks. `a` holds this rank's rows of A, which are the rows of
 /// x's RowMap, and all columns of A, which correspond to the rows of y. One all-reduce of k n
-/// elements. Collective.
+/// elements, which stays in device memory where RankLinks can do that. Collective. An error before
+/// the all-reduce is thrown on all ranks.
 template <class T>
 void mtsm_adjoint(Context& ctx, std::type_identity_t<T> alpha,
                   std::type_identity_t<MatrixView<const T>> a, const BlockVector<T>& x,

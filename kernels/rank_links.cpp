@@ -166,6 +166,84 @@ void RankLinks::finish_exchange(Context& ctx) {
     device::wait(ctx.stream(), device_->arrived);
 }
 
+/// Room for all rows of the map.
+unsigned char* RankLinks::reserve_gathered(Context& ctx, const RowMap& map, std::size_t row_bytes) {
+    if constexpr (config::have_cuda) {
+        if (!device_->copies) {
+            const std::size_t bytes = static_cast<std::size_t>(map.global_rows()) * row_bytes;
+            if (gathered_.rows.bytes() < bytes) {
+                ctx.comm().agree([&] {
+                    gathered_.rows = Buffer();
+                    gathered_.rows = ctx.allocate(MemoryKind::device, bytes, "rows of all ranks");
+                });
+            }
+            return gathered_.rows.as<unsigned char>();
+        }
+        if (!gathered_.copies || !(gathered_.map == map)) {
+            std::vector<cuda::PeerRows> receives, sends;
+            for (int rank = 0; rank < map.ranks(); ++rank) {
+                const std::int64_t rows = map.local_rows(rank);
+                if (rank != map.rank() && rows > 0) {
+                    receives.push_back({rank, map.first_row(rank), rows});
+                    receives.back().end.fill(rows);
+                }
+                if (rank != map.rank() && map.local_rows() > 0) {
+                    sends.push_back({rank, 0, map.local_rows()});
+                }
+            }
+            gathered_.copies = std::make_shared<cuda::PeerHalo>(
+                ctx, device_->copies, std::move(receives), std::move(sends), map.local_rows());
+            gathered_.map = map;
+        }
+        gathered_.copies->reserve(ctx, row_bytes);
+        return static_cast<unsigned char*>(gathered_.copies->data());
+    }
+    return nullptr;
+}
+
+const void* RankLinks::gather_rows(Context& ctx, const RowMap& map, const void* mine,
+                                   std::size_t pitch, std::size_t row_bytes) {
+    unsigned char* const all = reserve_gathered(ctx, map, row_bytes);
+    if constexpr (config::have_cuda) {
+        const auto bytes_of = [&](int rank) {
+            return static_cast<std::size_t>(map.local_rows(rank)) * row_bytes;
+        };
+        const auto place_of = [&](int rank) {
+            return all + static_cast<std::size_t>(map.first_row(rank)) * row_bytes;
+        };
+        unsigned char* const own = place_of(map.rank());
+        if (bytes_of(map.rank()) > 0) {
+            device::copy_2d(own, row_bytes, mine, pitch, row_bytes,
+                            static_cast<std::size_t>(map.local_rows()), ctx.stream());
+        }
+        if (device_->copies) {
+            cuda::PeerHalo& copies = *gathered_.copies;
+            copies.begin(ctx, side(), row_bytes);
+            for (const std::size_t i : copies.order()) {
+                copies.send(ctx, i, 0, map.local_rows(), own);
+            }
+            copies.arrive(ctx, 0);
+            copies.end(ctx);
+            return all;
+        }
+        std::vector<cuda::RankMessage> sends, receives;
+        for (int rank = 0; rank < map.ranks(); ++rank) {
+            if (rank == map.rank()) {
+                continue;
+            }
+            if (bytes_of(map.rank()) > 0) {
+                sends.push_back({rank, own, bytes_of(map.rank())});
+            }
+            if (bytes_of(rank) > 0) {
+                receives.push_back({rank, place_of(rank), bytes_of(rank)});
+            }
+        }
+        start_exchange(ctx, sends, receives);
+        finish_exchange(ctx);
+    }
+    return all;
+}
+
 std::string RankLinks::describe_sums() const {
     if constexpr (config::have_cuda) {
         if (device_ && device_->peers) {

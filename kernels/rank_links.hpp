@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "blockvec/context.hpp"
+#include "blockvec/row_map.hpp"
 
 namespace quiver {
 
@@ -73,6 +74,15 @@ class RankLinks {
                         std::span<const cuda::RankMessage> receives);
     void finish_exchange(Context& ctx);
 
+    /// All rows of a distributed block, in rank order and without gaps, in device memory: valid in
+    /// stream order and until the next call. `mine`: this rank's rows in device memory, of
+    /// `row_bytes` bytes each, `pitch` bytes apart. Requires halos_on_device(). Collective; all
+    /// ranks pass the same map and row_bytes. Throws MemoryError on all ranks. Cost: every rank
+    /// sends its rows to every other rank; memory for all rows stays allocated. A new map, or rows
+    /// larger than before, cost some messages through the host.
+    const void* gather_rows(Context& ctx, const RowMap& map, const void* mine, std::size_t pitch,
+                            std::size_t row_bytes);
+
     /// The method of an all-reduce of `bytes` bytes.
     SumBy way_of(std::size_t bytes) const;
     /// Forces a method, for measurements. All ranks must choose the same. Throws UnsupportedError
@@ -86,9 +96,17 @@ class RankLinks {
     void set_most_wait(double seconds);
 
   private:
+    /// The memory of gather_rows().
+    struct Gathered {
+        RowMap map;
+        std::shared_ptr<cuda::PeerHalo> copies;  // null without copies into peer memory
+        Buffer rows;                             // for NCCL
+    };
     void require(SumBy way) const;
+    unsigned char* reserve_gathered(Context& ctx, const RowMap& map, std::size_t row_bytes);
 
     std::shared_ptr<cuda::DeviceLinks> device_;
+    Gathered gathered_;
     /// The reason why everything goes through MPI; empty otherwise.
     std::string why_staged_;
     SumBy chosen_ = SumBy::automatic;

@@ -6,7 +6,7 @@
 namespace quiver {
 namespace {
 
-[[noreturn]] void refuse() {
+[[noreturn]] void refuse_tuning() {
     throw UnsupportedError(
         "tune: this build has no CUDA, and only kernels on a GPU have plans to "
         "choose from (build with CUDA 12.8 or newer)");
@@ -18,10 +18,10 @@ void choose_plans(Context&, const PlanChoice&) {}
 
 void tune(Context&, std::span<const TuneCase>, const TuneOptions&,
           const std::function<void(const TuneResult&)>&) {
-    refuse();
+    refuse_tuning();
 }
 void save_tuning(Context&, const std::string&, std::span<const TuneResult>) {
-    refuse();
+    refuse_tuning();
 }
 std::string default_tuning_file() {
     return "";

@@ -6,7 +6,7 @@
 namespace quiver {
 namespace {
 
-[[noreturn]] void refuse() {
+[[noreturn]] void refuse_packs() {
     throw UnsupportedError(
         "warm: this build has no CUDA, so it has no kernels to compile ahead of time (build with "
         "CUDA 12.8 or newer)");
@@ -15,10 +15,10 @@ namespace {
 }  // namespace
 
 PackResult make_pack(const PackOptions&, const std::function<void(int, int)>&) {
-    refuse();
+    refuse_packs();
 }
 std::string device_architecture(int) {
-    refuse();
+    refuse_packs();
 }
 
 }  // namespace quiver

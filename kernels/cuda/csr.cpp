@@ -91,11 +91,27 @@ void csr_to_chunks(Context& ctx, const CsrToChunksArgs<T, From, Index>& args) {
 }
 
 template <class Index>
-void count_entries(Context& ctx, const EntryCountArgs<Index>& args) {
+void count_entries(Context& ctx, const PartSlots<Index>& part, std::int64_t* counts) {
     launch(ctx,
            ctx.service<Specialiser>().get(ctx, "csr.cuh",
                                           instance("count_entries", index_name<Index>)),
-           shape_of(ctx, args.slots), args);
+           shape_of(ctx, part.slots), part, counts);
+}
+
+template <class T, class Index>
+void diagonal_blocks(Context& ctx, const DiagonalBlocksArgs<T, Index>& args) {
+    launch(ctx,
+           ctx.service<Specialiser>().get(
+               ctx, "csr.cuh", instance("diagonal_blocks", device_name<T>(), index_name<Index>)),
+           shape_of(ctx, args.part.slots), args);
+}
+
+template <class Index>
+void rows_of_blocks(Context& ctx, std::int64_t rows, int size, Index* row_start, Index* column) {
+    launch(ctx,
+           ctx.service<Specialiser>().get(ctx, "csr.cuh",
+                                          instance("rows_of_blocks", index_name<Index>)),
+           shape_of(ctx, rows), rows, size, row_start, column);
 }
 
 void prefix_sums(Context& ctx, std::int64_t* data, std::int64_t count) {
@@ -115,17 +131,23 @@ void prefix_sums(Context& ctx, std::int64_t* data, std::int64_t count) {
     launch(ctx, kernel("prefix_in_tiles"), all, data, count, sums.as<std::int64_t>());
 }
 
-template void count_entries(Context&, const EntryCountArgs<std::int32_t>&);
-template void count_entries(Context&, const EntryCountArgs<std::int64_t>&);
+#define QUIVER_INSTANTIATE(Index)                                                  \
+    template void count_entries(Context&, const PartSlots<Index>&, std::int64_t*); \
+    template void rows_of_blocks(Context&, std::int64_t, int, Index*, Index*);
+QUIVER_INSTANTIATE(std::int32_t)
+QUIVER_INSTANTIATE(std::int64_t)
+#undef QUIVER_INSTANTIATE
 #define QUIVER_INSTANTIATE_FROM(T, From)                                                  \
     template KernelList csr_kernels<T, From>();                                           \
     template void request_csr_kernels<T, From>(Context&);                                 \
     template bool csr_fits(Context&, const CsrOnDevice<T, From>&, std::int64_t);          \
     template void csr_to_chunks(Context&, const CsrToChunksArgs<T, From, std::int32_t>&); \
     template void csr_to_chunks(Context&, const CsrToChunksArgs<T, From, std::int64_t>&);
-#define QUIVER_INSTANTIATE(T)                                          \
-    template bool values_are_finite(Context&, const T*, std::int64_t); \
-    QUIVER_INSTANTIATE_FROM(T, std::int32_t)                           \
+#define QUIVER_INSTANTIATE(T)                                                            \
+    template bool values_are_finite(Context&, const T*, std::int64_t);                   \
+    template void diagonal_blocks(Context&, const DiagonalBlocksArgs<T, std::int32_t>&); \
+    template void diagonal_blocks(Context&, const DiagonalBlocksArgs<T, std::int64_t>&); \
+    QUIVER_INSTANTIATE_FROM(T, std::int32_t)                                             \
     QUIVER_INSTANTIATE_FROM(T, std::int64_t)
 QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
 #undef QUIVER_INSTANTIATE

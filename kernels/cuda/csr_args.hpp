@@ -25,9 +25,9 @@ struct CsrFacts {
     unsigned descending;
 };
 
-/// The slots of a part of a SparseMatrix, whose entries are counted.
+/// The slots of a part of a SparseMatrix, and the columns of its entries.
 template <class Index>
-struct EntryCountArgs {
+struct PartSlots {
     std::int64_t slots;
     std::int64_t own;
     SpmmvRowList list;
@@ -35,7 +35,16 @@ struct EntryCountArgs {
     int chunk;
     const std::int64_t* start;
     const Index* column;
-    std::int64_t* count;  // of each row
+};
+
+/// blocks[row * size + column % size] = value for the entries of the blocks of `size` rows on the
+/// diagonal. The other elements of the blocks stay.
+template <class T, class Index>
+struct DiagonalBlocksArgs {
+    PartSlots<Index> part;
+    const T* value;
+    int size;
+    T* blocks;
 };
 
 /// Rows or pieces of rows, in the storage of SpmmvArgs: entries where `start` puts them, column -1

@@ -44,7 +44,12 @@ template <class T>
 bool values_are_finite(Context& ctx, const T* value, std::int64_t count);
 /// Adds the numbers of entries of the slots to the counts of their rows.
 template <class Index>
-void count_entries(Context& ctx, const EntryCountArgs<Index>& args);
+void count_entries(Context& ctx, const PartSlots<Index>& part, std::int64_t* counts);
+template <class T, class Index>
+void diagonal_blocks(Context& ctx, const DiagonalBlocksArgs<T, Index>& args);
+/// The offsets and columns of a matrix of blocks of `size` rows on the diagonal.
+template <class Index>
+void rows_of_blocks(Context& ctx, std::int64_t rows, int size, Index* row_start, Index* column);
 /// Replaces each of `count` numbers in device memory by the sum of those before it. data[count]
 /// becomes the sum of all.
 void prefix_sums(Context& ctx, std::int64_t* data, std::int64_t count);

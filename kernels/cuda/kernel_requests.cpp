@@ -146,6 +146,8 @@ void append_pack(Planner& planner, bool wide, KernelList& list) {
         std::move(more.begin(), more.end(), std::back_inserter(list));
     };
     append(column_kernels<T>());
+    append({{"csr.cuh", instance("diagonal_blocks", device_name<T>(), "int")},
+            {"csr.cuh", instance("rows_of_blocks", "int")}});
     const Layout any = Layout::any(sizeof(T));
     for (const ProductShape& shape : ProductShape::shared_products(dtype_v<T>)) {
         planner.append<TsmttsmPlan>({shape, any, any}, list);

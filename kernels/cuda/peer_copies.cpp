@@ -235,14 +235,17 @@ void PeerCopies::await(DeviceEvent event) {
 }
 
 PeerHalo::PeerHalo(Context& ctx, std::shared_ptr<PeerCopies> copies, std::vector<PeerRows> receives,
-                   std::vector<PeerRows> sends)
-    : copies_(std::move(copies)), receives_(std::move(receives)), sends_(std::move(sends)) {
+                   std::vector<PeerRows> sends, std::int64_t own_rows)
+    : copies_(std::move(copies)),
+      receives_(std::move(receives)),
+      sends_(std::move(sends)),
+      inbox_rows_(own_rows) {
     const Comm& comm = ctx.comm();
     const auto ranks = static_cast<std::size_t>(comm.size());
     std::vector<PeerRows> at_home(ranks), abroad(ranks);
     for (const PeerRows& peer : receives_) {
         at_home[static_cast<std::size_t>(peer.rank)] = peer;
-        receive_rows_ += peer.rows;
+        inbox_rows_ += peer.rows;
     }
     check_mpi(MPI_Alltoall(at_home.data(), sizeof(PeerRows), MPI_BYTE, abroad.data(),
                            sizeof(PeerRows), MPI_BYTE, comm.handle()),
@@ -284,7 +287,7 @@ void PeerHalo::reserve(Context& ctx, std::size_t row_bytes) {
     comm.agree([&] {
         copies_->give_back(inbox_);
         inbox_ = {};
-        inbox_ = copies_->take(static_cast<std::size_t>(receive_rows_) * row_bytes);
+        inbox_ = copies_->take(static_cast<std::size_t>(inbox_rows_) * row_bytes);
     });
     const std::vector<PagesHandle> all = gather_handles(comm, inbox_.handle);
     comm.agree([&] {

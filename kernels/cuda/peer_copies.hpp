@@ -98,8 +98,9 @@ struct PeerRows {
 class PeerHalo {
   public:
     /// Collective. Both lists are sorted by rank; only the receiver must know the pieces.
+    /// `own_rows`: how many more rows data() has room for, which this rank may write itself.
     PeerHalo(Context& ctx, std::shared_ptr<PeerCopies> copies, std::vector<PeerRows> receives,
-             std::vector<PeerRows> sends);
+             std::vector<PeerRows> sends, std::int64_t own_rows = 0);
     PeerHalo(const PeerHalo&) = delete;
     PeerHalo& operator=(const PeerHalo&) = delete;
     ~PeerHalo();
@@ -127,7 +128,7 @@ class PeerHalo {
   private:
     std::shared_ptr<PeerCopies> copies_;
     std::vector<PeerRows> receives_, sends_;
-    std::int64_t receive_rows_ = 0;
+    std::int64_t inbox_rows_;
     std::vector<std::size_t> order_;        // of the sends
     std::vector<std::int64_t> target_row_;  // of each send
     std::vector<unsigned char*> target_;

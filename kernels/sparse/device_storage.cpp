@@ -202,26 +202,87 @@ std::optional<MatrixStorage> store_on_device(Context& ctx, const CsrArrays<T, In
     return store_copy<T, Index>(ctx, csr, columns, wish, sorted);
 }
 
+namespace {
+
+/// Calls use(PartSlots) for all parts with entries of the matrix. Index: the width of its indices.
+template <class Index, class Use>
+void for_each_slot_part(const MatrixStorage& storage, std::int64_t rows,
+                        const std::int64_t* piece_row, Use&& use) {
+    for (const SparseLayout::Part& p : storage.part) {
+        if (p.rows > 0 && p.kind != Kind::sums) {
+            use(PartSlots<Index>{p.rows, rows, storage.list_of(p), piece_row, p.chunk,
+                                 storage.start.as<std::int64_t>() + p.first_chunk,
+                                 storage.column.as<Index>()});
+        }
+    }
+}
+
+/// The row of each piece of a row, in device memory.
+Buffer piece_rows_of(Context& ctx, const MatrixStorage& storage) {
+    const auto& rows = storage.apart.piece_row;
+    return make_array<std::int64_t>(ctx, std::ssize(rows), "rows of pieces",
+                                    [&](std::size_t p) { return rows[p]; });
+}
+
+}  // namespace
+
+template <class T>
+void blocks_on_device(Context& ctx, const MatrixStorage& storage, std::int64_t rows, int size,
+                      T* blocks) {
+    const Buffer piece_row = piece_rows_of(ctx, storage);
+    const auto take = [&]<class Index>(Index /*width*/) {
+        for_each_slot_part<Index>(
+            storage, rows, piece_row.as<std::int64_t>(), [&](const PartSlots<Index>& part) {
+                cuda::diagonal_blocks(ctx, DiagonalBlocksArgs<T, Index>{
+                                               part, storage.value.as<const T>(), size, blocks});
+            });
+    };
+    storage.wide ? take(std::int64_t{}) : take(std::int32_t{});
+}
+
+template <class T>
+MatrixStorage store_blocks_on_device(Context& ctx, std::int64_t rows, int size, T* blocks) {
+    const std::int64_t last = rows % size;  // rows of a smaller block
+    const std::int64_t entries = (rows - last) * size + last * last;
+    if (last > 0) {
+        T* const block = blocks + (rows - last) * size;
+        const std::size_t line = static_cast<std::size_t>(last) * sizeof(T);
+        const Scratch lines =
+            ctx.scratch(MemoryKind::device, static_cast<std::size_t>(last) * line);
+        device::copy_2d(lines.as<void>(), line, block, static_cast<std::size_t>(size) * sizeof(T),
+                        line, static_cast<std::size_t>(last), ctx.stream());
+        device::copy(block, lines.as<void>(), static_cast<std::size_t>(last) * line, ctx.stream());
+    }
+    const auto store = [&]<class Index>(Index /*width*/) {
+        const auto allocate = [&](std::int64_t count) {
+            return ctx.allocate(MemoryKind::device, static_cast<std::size_t>(count) * sizeof(Index),
+                                "rows of a block-diagonal matrix");
+        };
+        const Buffer row_start = allocate(rows + 1);
+        const Buffer column = allocate(entries);
+        cuda::rows_of_blocks(ctx, rows, size, row_start.as<Index>(), column.as<Index>());
+        return storage_on_device(ctx,
+                                 CsrOnDevice<T, Index>{rows, row_start.as<const Index>(),
+                                                       column.as<const Index>(), blocks},
+                                 rows, {rows, entries, std::min<std::int64_t>(rows, size)},
+                                 SparseFormat{});
+    };
+    return entries <= std::numeric_limits<std::int32_t>::max() ? store(std::int32_t{})
+                                                               : store(std::int64_t{});
+}
+
 template <class T>
 void replace_on_device(Context& ctx, const MatrixStorage& storage, std::int64_t rows,
                        std::int64_t nonzeros, const T* new_value) {
-    const auto& piece_rows = storage.apart.piece_row;
-    const Buffer piece_row = make_array<std::int64_t>(ctx, std::ssize(piece_rows), "rows of pieces",
-                                                      [&](std::size_t p) { return piece_rows[p]; });
+    const Buffer piece_row = piece_rows_of(ctx, storage);
     const std::size_t bytes = (static_cast<std::size_t>(rows) + 1) * sizeof(std::int64_t);
     const Buffer memory = ctx.allocate(MemoryKind::device, bytes, "first entries of rows");
     auto* const first = memory.as<std::int64_t>();
     device::set_zero(first, bytes, ctx.stream());
     const auto replace = [&]<class Index>(Index width) {
-        for (const SparseLayout::Part& p : storage.part) {
-            if (p.rows > 0 && p.kind != Kind::sums) {
-                cuda::count_entries(
-                    ctx, EntryCountArgs<Index>{p.rows, rows, storage.list_of(p),
-                                               piece_row.as<std::int64_t>(), p.chunk,
-                                               storage.start.as<std::int64_t>() + p.first_chunk,
-                                               storage.column.as<Index>(), first});
-            }
-        }
+        for_each_slot_part<Index>(
+            storage, rows, piece_row.as<std::int64_t>(),
+            [&](const PartSlots<Index>& part) { cuda::count_entries(ctx, part, first); });
         cuda::prefix_sums(ctx, first, rows);
         std::int64_t total = 0;
         device::copy(&total, first + rows, sizeof(total), ctx.stream());
@@ -238,6 +299,8 @@ void replace_on_device(Context& ctx, const MatrixStorage& storage, std::int64_t 
                                                           std::int64_t, std::int64_t,           \
                                                           const SparseFormat&, bool);
 #define QUIVER_INSTANTIATE(T)                                                                   \
+    template void blocks_on_device(Context&, const MatrixStorage&, std::int64_t, int, T*);      \
+    template MatrixStorage store_blocks_on_device(Context&, std::int64_t, int, T*);             \
     template void replace_on_device(Context&, const MatrixStorage&, std::int64_t, std::int64_t, \
                                     const T*);                                                  \
     QUIVER_INSTANTIATE_FROM(T, std::int32_t)                                                    \

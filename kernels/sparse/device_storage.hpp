@@ -22,6 +22,16 @@ std::optional<MatrixStorage> store_on_device(Context& ctx, const CsrArrays<T, In
                                              std::int64_t rows, std::int64_t columns,
                                              const SparseFormat& wish, bool sorted = false);
 
+/// The entries of `rows` rows in the blocks of `size` rows on the diagonal, row by row; the other
+/// elements of the blocks stay.
+template <class T>
+void blocks_on_device(Context& ctx, const MatrixStorage& storage, std::int64_t rows, int size,
+                      T* blocks);
+/// The storage of a matrix of `rows` > 0 rows with nothing but such blocks. The last block has only
+/// the elements of its rows, but these are `size` elements apart; its rows then move together.
+template <class T>
+MatrixStorage store_blocks_on_device(Context& ctx, std::int64_t rows, int size, T* blocks);
+
 /// See MatrixStorage::replace_values().
 template <class T>
 void replace_on_device(Context& ctx, const MatrixStorage& storage, std::int64_t rows,

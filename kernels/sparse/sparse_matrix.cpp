@@ -425,6 +425,99 @@ CsrRows<T> SparseMatrix<T>::diagonal_block(Context& ctx) const {
 }
 
 template <class T>
+Buffer SparseMatrix<T>::diagonal_blocks(Context& ctx, int size) const {
+    const std::int64_t own = row_map().local_rows();
+    if (ctx.place() != data().place) {
+        throw ShapeError(std::string("sparse matrix: diagonal blocks with a Context on the ") +
+                         to_string(ctx.place()) + " of a matrix on the " + to_string(data().place));
+    }
+    const std::int64_t rows = (own + size - 1) / size * size;
+    const std::size_t row_bytes = static_cast<std::size_t>(size) * sizeof(T);
+    Buffer result = ctx.allocate(memory_kind(data().place),
+                                 static_cast<std::size_t>(rows) * row_bytes, "diagonal blocks");
+    if (own == 0) {
+        return result;
+    }
+    T* const blocks = result.template as<T>();
+    // The rows of the identity.
+    std::vector<T> end(static_cast<std::size_t>((rows - own) * size));
+    for (std::int64_t row = own; row < rows; ++row) {
+        end[static_cast<std::size_t>((row - own) * size + row % size)] = T(1);
+    }
+    if (data().place == Place::host) {
+        std::fill(blocks, blocks + own * size, T(0));
+        std::copy(end.begin(), end.end(), blocks + own * size);
+        for_each_entry(ctx, [&](std::size_t row, std::int64_t column, T value) {
+            const auto i = static_cast<std::int64_t>(row);
+            if (column < own && column / size == i / size) {
+                blocks[i * size + column % size] = value;
+            }
+        });
+    } else if constexpr (config::have_cuda) {
+        device::set_zero(blocks, static_cast<std::size_t>(own) * row_bytes, ctx.stream());
+        if (!end.empty()) {
+            device::copy(blocks + own * size, end.data(), end.size() * sizeof(T), ctx.stream());
+        }
+        blocks_on_device(ctx, data(), own, size, blocks);
+    }
+    return result;
+}
+
+namespace {
+
+/// The rows of a matrix of diagonal blocks in host memory.
+template <class T>
+CsrRows<T> rows_of_blocks(const RowMap& map, int size, const T* blocks) {
+    CsrRows<T> rows;
+    rows.map = map;
+    rows.global_cols = map.global_rows();
+    const std::int64_t own = map.local_rows();
+    for (std::int64_t row = 0; row < own; ++row) {
+        const std::int64_t begin = row / size * size;
+        const std::int64_t end = std::min(begin + size, own);
+        for (std::int64_t column = begin; column < end; ++column) {
+            rows.column.push_back(map.first_row() + column);
+            rows.value.push_back(blocks[row * size + column - begin]);
+        }
+        rows.row_start.push_back(rows.nonzeros());
+    }
+    return rows;
+}
+
+}  // namespace
+
+template <class T>
+SparseMatrix<T> SparseMatrix<T>::from_diagonal_blocks(Context& ctx, const RowMap& map, int size,
+                                                      Buffer blocks) {
+    SparseMatrix matrix(ctx, map, map, Symmetry::general);
+    Data& data = *matrix.data_;
+    const std::int64_t own = map.local_rows();
+    const std::int64_t last = own % size;
+    const bool on_device = data.place == Place::device && own > 0;
+    if constexpr (config::have_cuda) {
+        ctx.comm().agree([&] {
+            if (on_device) {
+                static_cast<MatrixStorage&>(data) =
+                    store_blocks_on_device(ctx, own, size, blocks.template as<T>());
+            }
+        });
+    }
+    data.nonzeros.local = (own - last) * size + last * last;
+    data.nonzeros.global = ctx.comm().sum(data.nonzeros.local);
+    data.halo = std::make_unique<Halo<T>>(ctx, map, std::vector<std::int64_t>(),
+                                          std::vector<std::uint8_t>(), 1);
+    ctx.comm().agree([&] {
+        if (!on_device) {
+            CsrRows<T> rows = rows_of_blocks(map, size, blocks.template as<const T>());
+            const RowSplit split = split_rows(rows, false, ctx.threads());
+            const SparseLayout layout = layout_of(rows, data.place, {}, split, ctx.threads());
+            data.upload(ctx, std::move(rows), {}, layout);
+        }
+    });
+    return matrix;
+}
+
+template <class T>
 SparseMatrix<T> SparseMatrix<T>::adjoint(Context& ctx, const SparseFormat& format) {
     const Data& data = this->data();
     const bool is_hermitian = data.symmetry == Symmetry::hermitian ||

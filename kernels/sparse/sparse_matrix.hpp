@@ -188,6 +188,17 @@ class SparseMatrix final : public Operator<T> {
     /// as row_map().
     CsrRows<T> diagonal_block(Context& ctx) const;
 
+    /// The blocks of `size` consecutive rows of this rank on the diagonal, in the matrix's place,
+    /// each row by row and without gaps; rows of the identity complete the last block. Throws as
+    /// row_map(), and ShapeError for a Context in another place. No communication. Cost: one pass
+    /// over the entries; on a device the work is enqueued.
+    Buffer diagonal_blocks(Context& ctx, int size) const;
+    /// The matrix with such blocks, distributed by `map`, and without other entries: `blocks` as
+    /// diagonal_blocks() returns them, in the Context's place. The rows and columns beyond the last
+    /// row are omitted. Collective. On a device, peak memory is about 3 times that of `blocks`.
+    static SparseMatrix from_diagonal_blocks(Context& ctx, const RowMap& map, int size,
+                                             Buffer blocks);
+
     /// Calls use(row, column, value) for this rank's entries, those of a row in order. Rows are
     /// local; columns have the stored numbering (those of domain_map() first, then the halo).
     /// Throws NumericalError, on this rank alone, if an index is out of range, which means a fault

@@ -18,6 +18,7 @@
 #include "kernels/column_ops.hpp"
 #include "kernels/sparse/gathered_rows.hpp"
 #include "kernels/sparse/incomplete_lu.hpp"
+#include "solvers/precond/block_jacobi.hpp"
 #include "solvers/precond/chebyshev.hpp"
 #include "solvers/precond/sparse_ldlt.hpp"
 
@@ -52,68 +53,6 @@ void check(const PreconditionerOptions& options) {
     if (!bounds || !(options.ratio > 1)) {
         refuse("chebyshev: 0 < lower < upper and ratio > 1 are wanted");
     }
-}
-
-/// The inverses of the diagonal blocks of `size` rows, stored as a sparse matrix.
-template <class T>
-CsrRows<T> inverse_blocks(const CsrRows<T>& rows, int size, int threads) {
-    const std::int64_t own = rows.map.local_rows();
-    const std::int64_t first = rows.map.first_row();
-    const std::int64_t count = (own + size - 1) / size;
-    const auto area = static_cast<std::size_t>(size) * static_cast<std::size_t>(size);
-    std::vector<T> blocks(static_cast<std::size_t>(count) * area);
-    std::vector<T> inverses(blocks.size());
-    std::vector<int> pivots(static_cast<std::size_t>(count * size));
-    std::vector<int> status(static_cast<std::size_t>(count));
-    const auto at = [&](std::int64_t row, std::int64_t column) {
-        return static_cast<std::size_t>(row / size) * area +
-               static_cast<std::size_t>(row % size * size + column % size);
-    };
-    for (std::int64_t row = own; row < count * size; ++row) {
-        blocks[at(row, row)] = T(1);  // complete the last block with ones
-    }
-    for (std::int64_t row = 0; row < own; ++row) {
-        for (auto e = static_cast<std::size_t>(rows.row_start[static_cast<std::size_t>(row)]);
-             e < static_cast<std::size_t>(rows.row_start[static_cast<std::size_t>(row) + 1]); ++e) {
-            const std::int64_t column = rows.column[e] - first;
-            if (column / size == row / size) {
-                blocks[at(row, column)] = rows.value[e];
-            }
-        }
-    }
-    Context host(Comm(), Device::host(threads));
-    const auto batch = MatrixBatch<T>::packed(blocks.data(), count, size, size);
-    lu_factor(host, batch, std::span<int>(pivots), std::span<int>(status));
-    if (const BatchFailures failures = find_failures(host, std::span<const int>(status));
-        failures.count > 0) {
-        const std::int64_t begin = first + failures.matrix * size;
-        throw InputError("preconditioner " + std::string(size == 1 ? "jacobi" : "block-jacobi") +
-                         ": the diagonal block of rows " + std::to_string(begin + 1) + " to " +
-                         std::to_string(std::min(begin + size, first + own)) +
-                         " is singular; try another block size or no preconditioner");
-    }
-    lu_inverse(host, batch, std::span<const int>(pivots),
-               MatrixBatch<T>::packed(inverses.data(), count, size, size));
-    CsrRows<T> result;
-    result.map = rows.map;
-    result.global_cols = rows.global_cols;
-    for (std::int64_t row = 0; row < own; ++row) {
-        const std::int64_t begin = row / size * size;
-        for (std::int64_t column = begin; column < std::min(begin + size, own); ++column) {
-            result.column.push_back(first + column);
-            result.value.push_back(inverses[at(row, column)]);
-        }
-        result.row_start.push_back(result.nonzeros());
-    }
-    return result;
-}
-
-template <class T>
-std::unique_ptr<Operator<T>> block_jacobi(Context& ctx, SparseMatrix<T>& a, int size) {
-    CsrRows<T> inverses;
-    ctx.comm().agree(
-        [&] { inverses = inverse_blocks(a.diagonal_block(ctx), size, ctx.threads()); });
-    return std::make_unique<SparseMatrix<T>>(ctx, std::move(inverses));
 }
 
 /// Solves with the factors of an incomplete or complete factorisation.

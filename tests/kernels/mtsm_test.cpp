@@ -8,8 +8,11 @@
 #include <gtest/gtest.h>
 
 #include "blockvec/error.hpp"
+#include "kernels/column_ops.hpp"
+#include "kernels/rank_links.hpp"
 #include "kernels/reference/reference_kernels.hpp"
 #include "tests/support/bounds.hpp"
+#include "tests/support/environment.hpp"
 #include "tests/support/fixtures.hpp"
 
 namespace quiver::test {
@@ -243,51 +246,91 @@ TYPED_TEST(Mtsm, WhatIsNotFiniteStaysInItsRowAndColumn) {
     }
 }
 
-TYPED_TEST(Mtsm, WorksOverTheRanksOnBlockVectors) {
-    using T = TypeParam;
-    for (const auto& [rows, cols, width] : {std::tuple{211, 90, 3}, {64, 301, 17}, {5, 2, 1}}) {
-        const auto a = random_global<T>(this->generator, rows, cols);
-        const RowMap of_rows = uneven_map(this->ctx, rows);
-        const RowMap of_columns = RowMap::by_rows(this->ctx.comm(), cols);
-        for (const MatrixOrder order : orders) {
-            // This rank's rows of A.
-            Global<T> own(of_rows.local_rows(), cols);
-            for (std::int64_t i = 0; i < own.rows; ++i) {
-                for (int j = 0; j < cols; ++j) {
-                    own(i, j) = a(of_rows.first_row() + i, j);
-                }
-            }
-            TestMatrix<T> a_matrix(this->ctx, own, order, layouts[1]);
-            for (const bool adjoint : {false, true}) {
-                const RowMap& from = adjoint ? of_rows : of_columns;
-                const RowMap& to = adjoint ? of_columns : of_rows;
-                const auto x = random_global<T>(this->generator, from.global_rows(), width);
-                const auto old = random_global<T>(this->generator, to.global_rows(), width);
-                BlockVector<T> x_block(this->ctx, from, width, width + 2);
-                BlockVector<T> y_block(this->ctx, to, width, width + 1);
-                const auto part = [&, width = width](const Global<T>& values, const RowMap& map) {
-                    return BlockView<const T>(values.values.data() + map.first_row() * width,
-                                              map.local_rows(), width, width);
-                };
-                copy(this->ctx, part(x, from), x_block.view());
-                copy(this->ctx, part(old, to), y_block.view());
-                const T alpha = other_coefficient<T>();
-                const T beta = adjoint ? T(0.5) : other_coefficient<T>();
-                if (adjoint) {
-                    mtsm_adjoint<T>(this->ctx, alpha, a_matrix.view(), x_block, beta, y_block);
-                } else {
-                    mtsm<T>(this->ctx, alpha, a_matrix.view(), x_block, beta, y_block);
-                }
-                Global<T> y(to.global_rows(), width);
-                copy(this->ctx, BlockView<const T>(y_block.view()),
-                     BlockView<T>(y.values.data() + to.first_row() * width, to.local_rows(), width,
-                                  width));
-                this->ctx.synchronize();
-                this->ctx.comm().sum(std::span<T>(y.values));
-                expect_close(y, adjoint, alpha, a, x, beta, old);
-            }
+/// Y = alpha op(A) X + beta Y over the ranks of the Context, against the reference.
+template <class T>
+void check_over_ranks(Context& ctx, bool adjoint, const Global<T>& a, MatrixOrder order,
+                      const RowMap& of_rows, const RowMap& of_columns, int width,
+                      std::mt19937_64& generator) {
+    // This rank's rows of A.
+    Global<T> own(of_rows.local_rows(), a.cols);
+    for (std::int64_t i = 0; i < own.rows; ++i) {
+        for (int j = 0; j < a.cols; ++j) {
+            own(i, j) = a(of_rows.first_row() + i, j);
         }
     }
+    TestMatrix<T> a_matrix(ctx, own, order, layouts[1]);
+    const RowMap& from = adjoint ? of_rows : of_columns;
+    const RowMap& to = adjoint ? of_columns : of_rows;
+    const auto x = random_global<T>(generator, from.global_rows(), width);
+    const auto old = random_global<T>(generator, to.global_rows(), width);
+    BlockVector<T> x_block(ctx, from, width, width + 2);
+    BlockVector<T> y_block(ctx, to, width, width + 1);
+    const auto part = [&](const Global<T>& values, const RowMap& map) {
+        return BlockView<const T>(values.values.data() + map.first_row() * width, map.local_rows(),
+                                  width, width);
+    };
+    copy(ctx, part(x, from), x_block.view());
+    copy(ctx, part(old, to), y_block.view());
+    const T alpha = other_coefficient<T>();
+    const T beta = adjoint ? T(0.5) : other_coefficient<T>();
+    if (adjoint) {
+        mtsm_adjoint<T>(ctx, alpha, a_matrix.view(), x_block, beta, y_block);
+    } else {
+        mtsm<T>(ctx, alpha, a_matrix.view(), x_block, beta, y_block);
+    }
+    // The rows of X must have been read.
+    fill(ctx, T(7), x_block.view());
+    Global<T> y(to.global_rows(), width);
+    copy(ctx, BlockView<const T>(y_block.view()),
+         BlockView<T>(y.values.data() + to.first_row() * width, to.local_rows(), width, width));
+    ctx.synchronize();
+    ctx.comm().sum(std::span<T>(y.values));
+    expect_close(y, adjoint, alpha, a, x, beta, old);
+}
+
+TYPED_TEST(Mtsm, WorksOverTheRanksOnBlockVectors) {
+    using T = TypeParam;
+    // Where the ranks have GPUs of their own: peer memory with NCCL, each alone, and the host.
+    for (const char* const links : {"", "nccl", "peers", "mpi"}) {
+        SCOPED_TRACE(std::string("QUIVER_LINKS=") + links);
+        const Environment environment("QUIVER_LINKS", links);
+        Context ctx = make_context();
+        const bool has_choice = ctx.comm().size() > 1 && ctx.place() == Place::device &&
+                                ctx.service<RankLinks>().halos_on_device();
+        // The uneven maps have a rank without rows; the second shape reduces more than 64 KiB.
+        for (const auto& [rows, cols, width] :
+             {std::tuple{211, 90, 3}, {64, 1301, 17}, {5, 2, 1}}) {
+            const auto a = random_global<T>(this->generator, rows, cols);
+            const RowMap of_rows = uneven_map(ctx, rows);
+            for (const RowMap& of_columns :
+                 {RowMap::by_rows(ctx.comm(), cols), uneven_map(ctx, cols)}) {
+                for (const MatrixOrder order : orders) {
+                    for (const bool adjoint : {false, true}) {
+                        check_over_ranks(ctx, adjoint, a, order, of_rows, of_columns, width,
+                                         this->generator);
+                    }
+                }
+            }
+        }
+        if (!has_choice) {
+            break;
+        }
+    }
+}
+
+/// No rank waits for the others, and a later call works.
+TYPED_TEST(Mtsm, OneRankWithAWrongMatrixIsAnErrorOfAllRanks) {
+    using T = TypeParam;
+    const bool is_wrong = this->ctx.comm().rank() == this->ctx.comm().size() - 1;
+    const RowMap map = RowMap::by_rows(this->ctx.comm(), 40);
+    BlockVector<T> x(this->ctx, map, 3);
+    BlockVector<T> y(this->ctx, map, 3);
+    const Global<T> own(map.local_rows() + (is_wrong ? 1 : 0), 40);
+    TestMatrix<T> a(this->ctx, own, MatrixOrder::row_major, {});
+    EXPECT_THROW(mtsm<T>(this->ctx, T(1), a.view(), x, T(0), y), ShapeError);
+    EXPECT_THROW(mtsm_adjoint<T>(this->ctx, T(1), a.view(), x, T(0), y), ShapeError);
+    check_over_ranks(this->ctx, false, random_global<T>(this->generator, 40, 40), orders[0], map,
+                     map, 3, this->generator);
 }
 
 TYPED_TEST(Mtsm, BlocksStoredByColumnsTimesSmallMatrices) {

@@ -6,6 +6,7 @@
 #include "kernels/random.hpp"
 #include "kernels/sparse/incomplete_lu.hpp"
 #include "kernels/sparse/matrix_market.hpp"
+#include "solvers/precond/block_jacobi.hpp"
 #include "solvers/precond/chebyshev.hpp"
 #include "solvers/precond/preconditioner.hpp"
 #include "tests/solvers/linear_support.hpp"
@@ -115,6 +116,64 @@ TYPED_TEST(Preconditioner, BlockJacobiInvertsTheBlocks) {
             const Dense inverse = this->dense_of(*m);
             this->expect_inverse(inverse, blocks);
             EXPECT_EQ(this->blocks_of(inverse, matrix.row_map(), size), inverse);
+            if (this->ctx.place() == Place::device && size <= 8) {
+                // The blocks of so few rows were inverted on the host. The kernels of large blocks
+                // take seconds to compile, and the tests of batches check them.
+                const auto of_device = block_jacobi(this->ctx, matrix, size, 0);
+                this->expect_inverse(this->dense_of(*of_device), blocks);
+            }
+        }
+    }
+}
+
+/// Every storage format, with long rows that are stored in pieces, and rows of other ranks.
+TYPED_TEST(Preconditioner, DiagonalBlocksAreTakenFromEveryStorage) {
+    using T = TypeParam;
+    const std::int64_t n = 1601;
+    const auto value_of = [](std::int64_t row, std::int64_t column) {
+        return T(static_cast<real_t<T>>(1 + (row * 7 + column * 3) % 11));
+    };
+    const auto has_entry = [n](std::int64_t row, std::int64_t column) {
+        return row % 400 == 3 || (row + column) % 3 == 0 || column == n - 1 - row;
+    };
+    CsrRows<T> rows;
+    rows.map = RowMap::by_rows(this->ctx.comm(), n);
+    rows.global_cols = n;
+    const std::int64_t first = rows.map.first_row();
+    const std::int64_t own = rows.map.local_rows();
+    for (std::int64_t row = first; row < first + own; ++row) {
+        for (std::int64_t column = 0; column < n; ++column) {
+            if (has_entry(row, column) && (row % 400 == 3 || std::abs(row - column) < 40)) {
+                rows.column.push_back(column);
+                rows.value.push_back(value_of(row, column));
+            }
+        }
+        rows.row_start.push_back(rows.nonzeros());
+    }
+    for (const SparseFormat& format : {SparseFormat{}, SparseFormat{SparseFormat::compressed_rows},
+                                       SparseFormat{SparseFormat::sell, 4, 16}}) {
+        SparseMatrix<T> matrix(this->ctx, rows, format);
+        for (const std::int64_t size : {1, 7, 64}) {
+            const Buffer buffer = matrix.diagonal_blocks(this->ctx, static_cast<int>(size));
+            std::vector<T> blocks(buffer.bytes() / sizeof(T));
+            ASSERT_EQ(std::ssize(blocks), (own + size - 1) / size * size * size);
+            if (this->ctx.place() == Place::device) {
+                device::copy(blocks.data(), buffer.as<void>(), buffer.bytes(), this->ctx.stream());
+                this->ctx.synchronize();
+            } else {
+                std::copy_n(buffer.as<T>(), blocks.size(), blocks.data());
+            }
+            for (std::int64_t k = 0; k < std::ssize(blocks); ++k) {
+                const std::int64_t i = k / size;
+                const std::int64_t j = i / size * size + k % size;
+                const bool is_entry = i < own && j < own && has_entry(first + i, first + j) &&
+                                      ((first + i) % 400 == 3 || std::abs(i - j) < 40);
+                const T expected = is_entry             ? value_of(first + i, first + j)
+                                   : i >= own && i == j ? T(1)
+                                                        : T(0);
+                ASSERT_EQ(blocks[static_cast<std::size_t>(k)], expected)
+                    << size << ", row " << i << ", column " << j;
+            }
         }
     }
 }

@@ -82,24 +82,66 @@ __global__ void __launch_bounds__(256)
 
 /// Adds the entries of each slot to the count of its row. Rows in pieces have several slots.
 template <class Index>
-__global__ void __launch_bounds__(256) count_entries(EntryCountArgs<Index> args) {
+__global__ void __launch_bounds__(256) count_entries(PartSlots<Index> part, std::int64_t* counts) {
     const std::int64_t threads = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
     for (std::int64_t slot = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-         slot < args.slots; slot += threads) {
-        const std::int64_t* const start = args.start + slot / args.chunk;
+         slot < part.slots; slot += threads) {
+        const std::int64_t* const start = part.start + slot / part.chunk;
         std::int64_t count = 0;
-        for (std::int64_t e = start[0] + slot % args.chunk; e < start[1] && args.column[e] >= 0;
-             e += args.chunk) {
+        for (std::int64_t e = start[0] + slot % part.chunk; e < start[1] && part.column[e] >= 0;
+             e += part.chunk) {
             ++count;
         }
-        const std::int64_t row = args.list.row_of(slot);
-        if (row < args.own) {
-            args.count[row] = count;
+        const std::int64_t row = part.list.row_of(slot);
+        if (row < part.own) {
+            counts[row] = count;
         } else {
             // A sum of whole numbers does not depend on its order.
             atomicAdd(
-                reinterpret_cast<unsigned long long*>(args.count + args.piece_row[row - args.own]),
+                reinterpret_cast<unsigned long long*>(counts + part.piece_row[row - part.own]),
                 static_cast<unsigned long long>(count));
+        }
+    }
+}
+
+template <class T, class Index>
+__global__ void __launch_bounds__(256) diagonal_blocks(DiagonalBlocksArgs<T, Index> args) {
+    const PartSlots<Index>& part = args.part;
+    const std::int64_t threads = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+    for (std::int64_t slot = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+         slot < part.slots; slot += threads) {
+        const std::int64_t* const start = part.start + slot / part.chunk;
+        std::int64_t row = part.list.row_of(slot);
+        row = row < part.own ? row : part.piece_row[row - part.own];
+        const std::int64_t begin = row - row % args.size;
+        for (std::int64_t e = start[0] + slot % part.chunk; e < start[1] && part.column[e] >= 0;
+             e += part.chunk) {
+            const std::int64_t column = part.column[e] - begin;
+            // Columns from `own` on are those of other ranks.
+            if (column >= 0 && column < args.size && part.column[e] < part.own) {
+                args.blocks[row * args.size + column] = args.value[e];
+            }
+        }
+    }
+}
+
+/// The offsets and columns of a matrix of full blocks of `size` rows on the diagonal, of which the
+/// last one may be smaller. One thread takes one row.
+template <class Index>
+__global__ void __launch_bounds__(256)
+    rows_of_blocks(std::int64_t rows, int size, Index* row_start, Index* column) {
+    const std::int64_t threads = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+    for (std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+         row < rows; row += threads) {
+        const std::int64_t begin = row - row % size;
+        const std::int64_t end = begin + size < rows ? begin + size : rows;
+        const std::int64_t to = begin * size + (row - begin) * (end - begin);
+        for (std::int64_t j = begin; j < end; ++j) {
+            column[to + j - begin] = static_cast<Index>(j);
+        }
+        row_start[row] = static_cast<Index>(to);
+        if (row == rows - 1) {
+            row_start[rows] = static_cast<Index>(to + end - begin);
         }
     }
 }

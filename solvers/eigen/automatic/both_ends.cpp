@@ -82,8 +82,8 @@ std::size_t share_of_low_end(const std::vector<double>& values, std::size_t coun
 /// Stores in `result` the first `low` pairs and the last count - low pairs, ascending: the ends of
 /// a cluster that both have found may overlap by rounding errors.
 template <class T>
-void select_pairs(Context& ctx, const RowMap& map, Ends<T>& ends, std::size_t low,
-                  std::size_t count, EigenResult<T>& result) {
+void store_pairs(Context& ctx, const RowMap& map, Ends<T>& ends, std::size_t low, std::size_t count,
+                 EigenResult<T>& result) {
     const auto join = [](const std::vector<double>& first, const std::vector<double>& second) {
         std::vector<double> all(first);
         all.insert(all.end(), second.begin(), second.end());
@@ -217,7 +217,7 @@ class BothEnds {
                 cut = last - next <= resolution(total);
             }
         }
-        select_pairs(ctx_, map_, ends_, low, count, total);
+        store_pairs(ctx_, map_, ends_, low, count, total);
         total.cluster_cut = cut;
         total.cut_depth = std::max(ends_.low.cut_depth, ends_.high.cut_depth);
     }

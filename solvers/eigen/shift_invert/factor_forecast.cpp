@@ -86,10 +86,9 @@ double ratio_of_values(const CsrRows<W>& a, const CsrRows<W>& b) {
     return largest > 0 ? largest / least : 1;
 }
 
-/// The number of stored entries of A and B.
 template <class W>
-double stored_entries(const CsrRows<W>& a, const CsrRows<W>* b) {
-    return static_cast<double>(a.column.size() + (b == nullptr ? 0 : b->column.size()));
+double entries_of_pencil(const CsrRows<W>& a, const CsrRows<W>* b) {
+    return static_cast<double>(a.nonzeros() + (b == nullptr ? 0 : b->nonzeros()));
 }
 
 template <class W>
@@ -100,7 +99,7 @@ std::unique_ptr<Factorisation<W>> predict_cudss(Context& ctx, const CsrRows<W>& 
     forecast.most_bytes =
         device_memory_share * static_cast<double>(device::available_bytes(ctx.device().id));
     forecast.entries = static_cast<std::int64_t>(size.entries);
-    forecast.analysis_products = cudss_analysis * stored_entries(a, b);
+    forecast.analysis_products = cudss_analysis * entries_of_pencil(a, b);
     forecast.products = fill_products * size.entries * size.entries /
                         static_cast<double>(a.map.global_rows()) / cudss_speed;
     forecast.column_products = cudss_solve + cudss_solve_entry * size.entries;
@@ -117,7 +116,7 @@ std::unique_ptr<Factorisation<W>> predict_mumps(int threads, const CsrRows<W>& a
     forecast.most_bytes =
         mumps_memory_share * std::min(available_host_bytes(), available_address_space());
     forecast.entries = static_cast<std::int64_t>(size.entries);
-    forecast.analysis_products = mumps_analysis * stored_entries(a, b);
+    forecast.analysis_products = mumps_analysis * entries_of_pencil(a, b);
     forecast.products = size.products / mumps_speed;
     forecast.overhead_products = mumps_factor_row * order;
     forecast.column_products = mumps_solve_row * order + mumps_solve_entry * size.entries;

@@ -19,6 +19,7 @@
 #include "blockvec/mpi.hpp"
 #include "blockvec/number_text.hpp"
 #include "solvers/eigen/shift_invert.hpp"
+#include "solvers/eigen/shift_invert/gathered_matrix.hpp"
 
 namespace quiver {
 namespace {
@@ -132,13 +133,11 @@ struct MumpsFactorisation<W>::Data {
         };
         const auto put_lower = [&](const CsrRows<W>& rows, double factor) {
             for (std::int64_t i = 0; i < rows.map.local_rows(); ++i) {
-                for (auto e = rows.row_start[static_cast<std::size_t>(i)];
-                     e < rows.row_start[static_cast<std::size_t>(i) + 1]; ++e) {
-                    const auto at = static_cast<std::size_t>(e);
-                    if (rows.column[at] <= i) {
-                        put(i, rows.column[at], factor * rows.value[at]);
+                visit_row(rows, i, [&](std::int64_t j, const W& entry) {
+                    if (j <= i) {
+                        put(i, j, factor * entry);
                     }
-                }
+                });
             }
         };
         put_lower(a, 1);

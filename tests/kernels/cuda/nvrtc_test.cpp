@@ -121,6 +121,8 @@ void for_each_column_kernel(F&& f) {
     f("csr.cuh", instance("csr_to_chunks", name, "long", "long"));
     f("csr.cuh", instance("check_values", name));
     f("csr.cuh", instance("count_entries", sizeof(T) > 8 ? "long" : "int"));
+    f("csr.cuh", instance("diagonal_blocks", name, sizeof(T) > 8 ? "long" : "int"));
+    f("csr.cuh", instance("rows_of_blocks", sizeof(T) > 8 ? "long" : "int"));
     for (const KernelInstance& kernel : csr_kernels<T, std::int32_t>()) {
         f(kernel.source, kernel.expression);
     }
