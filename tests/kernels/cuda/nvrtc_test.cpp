@@ -24,6 +24,7 @@
 #include "kernels/cuda/mtsm_plan.hpp"
 #include "kernels/cuda/nvrtc_compile.hpp"
 #include "kernels/cuda/plan.hpp"
+#include "kernels/cuda/plan_fields.hpp"
 #include "kernels/cuda/planner.hpp"
 #include "kernels/cuda/shifted_gram_tiling.hpp"
 #include "kernels/cuda/shipped_tuning.hpp"
@@ -674,6 +675,49 @@ TEST(Nvrtc, CompilesShiftedMtsmWithoutSpills) {
 
     EXPECT_EQ(batch.offered(), 16u);
     EXPECT_EQ(report("shifted mtsm, sm_90", all), 0);
+}
+
+/// Plans that only experiments use (plan_fields.hpp).
+TEST(Nvrtc, CompilesPlansOfExperiments) {
+    Batch batch(2);
+    for (const Dtype scalar : {Dtype::s, Dtype::d, Dtype::z}) {
+        for (const int width : {5, 8, 32}) {
+            const ProductShape shape(scalar, width, width);
+            const Served request{shape, plain(shape, width), plain(shape, width)};
+            for (const char* const fields :
+                 {"tensor=0 stages=1", "tensor=0 stages=3 blocked=1 unroll=8", "stages=1"}) {
+                for (const auto& [clocks, plan] :
+                     plans_with<TsmttsmPlan>(request, {}, PlanFields(fields), 1)) {
+                    batch.add("tsmttsm.cuh", "sm_90", kernel_of(plan, request, {})->expression);
+                }
+            }
+            for (const auto& [clocks, plan] :
+                 plans_with<TsmmPlan>(request, {}, PlanFields("stages=1"), 1)) {
+                batch.add("tsmm.cuh", "sm_90", kernel_of(plan, request, {})->expression);
+            }
+        }
+        MtsmShape shape;
+        shape.a = shape.scalar = scalar;
+        shape.n = 16;
+        for (const char* const fields :
+             {"plain=1 direct=0", "plain=2 direct=0", "plain=0 direct=0 stages=1"}) {
+            for (const auto& [clocks, plan] :
+                 plans_with<MtsmPlan>(shape, {}, PlanFields(fields), 1)) {
+                const auto kernel = kernel_of(plan, shape, {});
+                batch.add(kernel->source, "sm_90", kernel->expression);
+            }
+        }
+    }
+    MixedShape mixed;
+    mixed.m = mixed.n = 3;
+    for (const auto& [clocks, plan] : plans_with<MixedPlan>(mixed, {}, PlanFields("fold=1"), 1)) {
+        batch.add("mixed_tsmttsm.cuh", "sm_90", kernel_of(plan, mixed, {})->expression);
+    }
+
+    const auto all = batch.compile_all();
+
+    EXPECT_GT(batch.offered(), 40u);
+    report("plans of experiments, sm_90", all);
 }
 
 TEST(Nvrtc, CompilesDirectMtsmWithoutSpills) {
