@@ -224,10 +224,6 @@ TEST(BenchCommand, MisuseIsRefusedWithOneLine) {
         {"bench kernels tsmm --ld-extra 1,-1", "--ld-extra"},
         {"bench kernels tsmm --device host --model", "--model: only kernels on a GPU"},
         {"bench kernels spmmv --device host --tilings ahead=0", "--tilings: only kernels on a GPU"},
-        {"bench reproduce ernst2020 --figure 15 --device host",
-         "--figure 15: compares kernels on a GPU, and this run uses the host"},
-        {"bench reproduce ernst2020 --figure 99", "--figure 99: the figures of ernst2020 are"},
-        {"bench reproduce tsm2x2021 --figure 6 --resume x.json", "--resume: a figure"},
         {"bench kernels tsmm --matrix gen:laplace1d",
          "only spmmv takes --matrix, --tile and --tilings"},
         {"bench kernels spmmv --rows 100 --matrix gen:laplace1d", "omit --rows"},
@@ -277,6 +273,20 @@ TEST(BenchCommand, MisuseIsRefusedWithOneLine) {
                                                                      << outcome.err;
     }
     EXPECT_EQ(read_file(broken), "{") << "a file that cannot be read is not changed";
+}
+
+TEST(BenchCommand, FiguresNeedAGpuAndAKnownName) {
+    const std::pair<const char*, const char*> misuses[] = {
+        {"ernst2020 --figure 15 --device host",
+         "--figure 15: compares kernels on a GPU, and this run uses the host"},
+        {"ernst2020 --figure 99", "--figure 99: the figures of ernst2020 are 15, 16"},
+        {"tsm2x2021 --figure 6 --resume x.json", "--resume: a figure"}};
+    for (const auto& [arguments, words] : misuses) {
+        const Outcome result = run_command(std::string("bench reproduce ") + arguments);
+        EXPECT_EQ(result.status, 2) << arguments;
+        EXPECT_NE(result.err.find(words), std::string::npos) << result.err;
+        EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+    }
 }
 
 TEST(BenchCommand, IsForOneProcess) {

@@ -680,39 +680,32 @@ TEST(Nvrtc, CompilesShiftedMtsmWithoutSpills) {
 /// Plans that only experiments use (plan_fields.hpp).
 TEST(Nvrtc, CompilesPlansOfExperiments) {
     Batch batch(2);
+    const auto add = [&]<class Plan>(const typename Plan::Request& request, const char* fields) {
+        for (const auto& [clocks, plan] : plans_with<Plan>(request, {}, PlanFields(fields), 1)) {
+            const auto kernel = kernel_of(plan, request, {});
+            batch.add(kernel->source, "sm_90", kernel->expression);
+        }
+    };
     for (const Dtype scalar : {Dtype::s, Dtype::d, Dtype::z}) {
         for (const int width : {5, 8, 32}) {
             const ProductShape shape(scalar, width, width);
             const Served request{shape, plain(shape, width), plain(shape, width)};
-            for (const char* const fields :
-                 {"tensor=0 stages=1", "tensor=0 stages=3 blocked=1 unroll=8", "stages=1"}) {
-                for (const auto& [clocks, plan] :
-                     plans_with<TsmttsmPlan>(request, {}, PlanFields(fields), 1)) {
-                    batch.add("tsmttsm.cuh", "sm_90", kernel_of(plan, request, {})->expression);
-                }
-            }
-            for (const auto& [clocks, plan] :
-                 plans_with<TsmmPlan>(request, {}, PlanFields("stages=1"), 1)) {
-                batch.add("tsmm.cuh", "sm_90", kernel_of(plan, request, {})->expression);
-            }
+            add.operator()<TsmttsmPlan>(request, "tensor=0 stages=1");
+            add.operator()<TsmttsmPlan>(request, "tensor=0 stages=3 blocked=1 unroll=8");
+            add.operator()<TsmttsmPlan>(request, "stages=1");
+            add.operator()<TsmmPlan>(request, "stages=1");
         }
         MtsmShape shape;
         shape.a = shape.scalar = scalar;
         shape.n = 16;
         for (const char* const fields :
              {"plain=1 direct=0", "plain=2 direct=0", "plain=0 direct=0 stages=1"}) {
-            for (const auto& [clocks, plan] :
-                 plans_with<MtsmPlan>(shape, {}, PlanFields(fields), 1)) {
-                const auto kernel = kernel_of(plan, shape, {});
-                batch.add(kernel->source, "sm_90", kernel->expression);
-            }
+            add.operator()<MtsmPlan>(shape, fields);
         }
     }
     MixedShape mixed;
     mixed.m = mixed.n = 3;
-    for (const auto& [clocks, plan] : plans_with<MixedPlan>(mixed, {}, PlanFields("fold=1"), 1)) {
-        batch.add("mixed_tsmttsm.cuh", "sm_90", kernel_of(plan, mixed, {})->expression);
-    }
+    add.operator()<MixedPlan>(mixed, "fold=1");
 
     const auto all = batch.compile_all();
 
