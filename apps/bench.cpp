@@ -180,7 +180,8 @@ std::string list_of_kernels() {
     }
     return text +
            "orth (all orth-*), batched (all batched-*), or all: every kernel for one of the\n"
-           "scalars, which by default excludes the kernels in mixed precision.\n";
+           "scalars, which by default excludes the kernels in mixed precision. Both omit the\n"
+           "-interleaved kernels.\n";
 }
 
 void add_kernels(CLI::App& bench, Action& chosen) {
@@ -235,9 +236,13 @@ void add_reproduce(CLI::App& bench, Action& chosen) {
         bench, chosen, "reproduce", "Time the sweeps of a paper's figures", bench::run_reproduce);
     command->add_option("PAPER", options->paper, "ernst2020, tsm2x2021, tang2021 or haidar2018")
         ->required();
+    command->add_option("--figure", options->figures,
+                        "Instead: list of figures that compare settings of kernels (GPU), such as "
+                        "15,16; docs/bench.md lists them");
     add_session(*command, *options);
     command->footer(
-        "Example:\n  quiver bench reproduce ernst2020 --rivals cublas --json paper.json");
+        "Examples:\n  quiver bench reproduce ernst2020 --rivals cublas --json paper.json\n"
+        "  quiver bench reproduce ernst2020 --figure 15 --repeat 5 --json figure15.json");
 }
 
 void add_summary(CLI::App& bench, Action& chosen) {

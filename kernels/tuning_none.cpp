@@ -8,13 +8,20 @@ namespace {
 
 [[noreturn]] void refuse_tuning() {
     throw UnsupportedError(
-        "tune: this build has no CUDA, and only kernels on a GPU have plans to "
+        "plans: this build has no CUDA, and only kernels on a GPU have plans to "
         "choose from (build with CUDA 12.8 or newer)");
 }
 
 }  // namespace
 
 void choose_plans(Context&, const PlanChoice&) {}
+
+std::vector<ListedPlan> list_plans(Context&, const PlannedProduct&, const std::string&, int) {
+    refuse();
+}
+void compile_plans(Context&, std::span<const std::pair<PlannedProduct, std::string>>) {
+    refuse();
+}
 
 void tune(Context&, std::span<const TuneCase>, const TuneOptions&,
           const std::function<void(const TuneResult&)>&) {

@@ -17,8 +17,9 @@ double aim_percent(const Result& result, const Environment& environment) {
     const Shape& shape = result.which.shape;
     const std::string kernel = result.which.kernel->name();
     if (kernel.starts_with("batched")) {
+        const bool factors = kernel == "batched-lu" || kernel == "batched-cholesky";
         const bool counted = environment.device != "host" && result.which.scalar == Dtype::d;
-        return !counted || shape.n < 4 || shape.n > 32 ? 0 : shape.n <= 16 ? 75 : 50;
+        return !factors || !counted || shape.n < 4 || shape.n > 32 ? 0 : shape.n <= 16 ? 75 : 50;
     }
     const bool square = shape.m == shape.n && shape.n <= widest_square;
     const std::string name = result.which.kernel->name();

@@ -106,6 +106,22 @@ ordered_json describe_kernels(const Session& session) {
     return kernels;
 }
 
+ordered_json describe(const FigureTable& table) {
+    ordered_json rows = ordered_json::array();
+    for (const auto& [label, cells] : table.rows) {
+        ordered_json values = ordered_json::array();
+        for (const FigureCell& cell : cells) {
+            values.push_back({{"value", cell.value ? ordered_json(*cell.value) : nullptr},
+                              {"library", cell.library}});
+        }
+        rows.push_back({{"row", label}, {"cells", std::move(values)}});
+    }
+    return {
+        {"paper", table.paper},     {"figure", table.figure},       {"title", table.title},
+        {"unit", table.unit},       {"published", table.published}, {"row_name", table.row_name},
+        {"columns", table.columns}, {"rows", std::move(rows)},      {"remarks", table.remarks}};
+}
+
 /// The summary, line by line.
 ordered_json describe_summary(const Document& document) {
     ordered_json lines = ordered_json::array();
@@ -262,6 +278,10 @@ std::string to_json(const Document& document) {
     for (const Case& c : document.session.not_run) {
         not_run.push_back(describe(c));
     }
+    ordered_json figures = ordered_json::array();
+    for (const FigureTable& table : document.figures) {
+        figures.push_back(describe(table));
+    }
     const ordered_json json = {
         {"schema", schema},
         {"command", "bench"},
@@ -285,7 +305,8 @@ std::string to_json(const Document& document) {
         {"least_ratio", least_ratio},
         {"summary", describe_summary(document)},
         {"results", std::move(results)},
-        {"not_run", std::move(not_run)}};
+        {"not_run", std::move(not_run)},
+        {"figures", std::move(figures)}};
     return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 

@@ -8,6 +8,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "apps/bench/figures.hpp"
 #include "apps/bench/runner.hpp"
 #include "blockvec/config.hpp"
 
@@ -41,6 +42,8 @@ struct Document {
     double budget = 0;
     Environment environment;
     Session session;
+    /// Tables of figures; not read from a file.
+    std::vector<FigureTable> figures = {};
 };
 
 /// One JSON object, schema 5; numbers that are not finite become null.

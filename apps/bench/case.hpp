@@ -87,6 +87,13 @@ inline constexpr const char* atomics_name = "quiver (atomics)";
 inline std::string tiling_name(const std::string& settings) {
     return std::string(quiver_name) + " (" + settings + ")";
 }
+/// The name of a variant that only figures compare (figures.hpp).
+inline std::string figure_variant(const std::string& setting) {
+    return std::string(quiver_name) + ": " + setting;
+}
+inline bool is_figure_variant(const std::string& library) {
+    return library.starts_with(figure_variant(""));
+}
 inline bool is_this_library(const std::string& library) {
     return library.starts_with(quiver_name);
 }

@@ -80,6 +80,8 @@ class Kernel {
     virtual std::int64_t default_rows(const Case& c, double bytes) const {
         return std::max(static_cast<std::int64_t>(bytes / row_bytes(c)), std::int64_t{1});
     }
+    /// False for a kernel that only runs if its name is given.
+    virtual bool belongs_to_all() const { return true; }
     /// Whether few rows mean little work. Short blocks of such kernels are compared with a limit in
     /// seconds instead of the roofline.
     virtual bool few_rows_are_short() const { return true; }
@@ -92,7 +94,7 @@ class Kernel {
                                               double least_bytes) const = 0;
 };
 
-/// All kernels, in the order in which `quiver bench kernels all` runs them.
+/// All kernels, in the order in which `quiver bench kernels all` runs those that belong to it.
 std::span<const Kernel* const> all_kernels();
 /// "tsmm", "tsmttsm,tsmm", "all". Throws InputError that names the kernels.
 std::vector<const Kernel*> parse_kernels(const std::string& text);

@@ -17,8 +17,8 @@ std::span<const Kernel* const> all_kernels() {
         for (const auto kernels :
              {tsmttsm_kernels(), tsmm_kernels(), tsmm_pair_kernels(), tsmm_gram_kernels(),
               tsmm_in_place_kernels(), axpby_kernels(), dots_kernels(), spmmv_kernels(),
-              batched_kernels(), mixed_kernels(), mtsm_kernels(), orth_kernels(), kmeans_kernels(),
-              shifted_gram_kernels()}) {
+              batched_kernels(), batched_solve_kernels(), mixed_kernels(), mtsm_kernels(),
+              orth_kernels(), kmeans_kernels(), shifted_gram_kernels()}) {
             all.insert(all.end(), kernels.begin(), kernels.end());
         }
         return all;
@@ -35,13 +35,24 @@ const Kernel* find_kernel(std::string_view name) {
 
 std::vector<const Kernel*> parse_kernels(const std::string& text) {
     if (text == "all") {
-        return {all_kernels().begin(), all_kernels().end()};
+        std::vector<const Kernel*> kernels;
+        for (const Kernel* each : all_kernels()) {
+            if (each->belongs_to_all()) {
+                kernels.push_back(each);
+            }
+        }
+        return kernels;
     }
     std::vector<const Kernel*> kernels;
     for (const std::string& name : split_list("KERNEL", text)) {
         if (name == "batched") {
-            add_once(kernels, find_kernel("batched-lu"));
-            add_once(kernels, find_kernel("batched-cholesky"));
+            for (const auto& part : {batched_kernels(), batched_solve_kernels()}) {
+                for (const Kernel* each : part) {
+                    if (each->belongs_to_all()) {
+                        add_once(kernels, each);
+                    }
+                }
+            }
             continue;
         }
         if (name == "orth") {

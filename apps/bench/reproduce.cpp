@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "apps/bench/papers/papers.hpp"
+#include "apps/bench/words.hpp"
 #include "blockvec/error.hpp"
 
 namespace quiver::apps::bench {
@@ -24,6 +25,17 @@ const Paper* find_paper(const std::string& name) {
         }
     }
     return nullptr;
+}
+
+const Paper& known_paper(const std::string& name) {
+    if (const Paper* const found = find_paper(name)) {
+        return *found;
+    }
+    std::string known;
+    for (const Paper* const each : all_papers()) {
+        known += fmt::format("{}{}", known.empty() ? "" : ", ", each->name);
+    }
+    throw InputError(fmt::format("PAPER {}: the papers are {}", name, known));
 }
 
 /// The spread of value(result) over the results that `takes` accepts. For ratios the mean is
@@ -94,15 +106,31 @@ std::string ratios_text(const std::optional<Spread>& spread) {
                   : "not run";
 }
 
+Case square_case(const char* kernel, Dtype scalar, int n) {
+    return {find_kernel(kernel), scalar, {n, n}, 0};
+}
+
 std::vector<Case> cases_of(const std::string& paper, double operand_bytes) {
-    if (const Paper* const found = find_paper(paper)) {
-        return found->cases(operand_bytes);
+    return known_paper(paper).cases(operand_bytes);
+}
+
+std::vector<const Figure*> figures_of(const std::string& paper, const std::string& list) {
+    const std::vector<Figure>& all = known_paper(paper).figures;
+    std::vector<const Figure*> figures;
+    for (const std::string& name : split_list("--figure", list)) {
+        const auto found = std::find_if(all.begin(), all.end(),
+                                        [&](const Figure& each) { return name == each.name; });
+        if (found == all.end()) {
+            std::string known;
+            for (const Figure& each : all) {
+                known += fmt::format("{}{}", known.empty() ? "" : ", ", each.name);
+            }
+            throw InputError(
+                fmt::format("--figure {}: the figures of {} are {}", name, paper, known));
+        }
+        add_once(figures, &*found);
     }
-    std::string known;
-    for (const Paper* const each : all_papers()) {
-        known += fmt::format("{}{}", known.empty() ? "" : ", ", each->name);
-    }
-    throw InputError(fmt::format("PAPER {}: the papers are {}", paper, known));
+    return figures;
 }
 
 std::string compare_with(const std::string& paper, const Session& session) {

@@ -111,6 +111,10 @@ class Attempt {
 
     void check() {
         ctx_.synchronize();
+        if (!contender_.checked) {
+            result_.outcome = Outcome::passed;
+            return;
+        }
         const std::int64_t last = calls_ - 1;
         result_.error = workload_.error(last % workload_.sets(), last / workload_.sets() + 1);
         result_.outcome = result_.error <= 1 ? Outcome::passed : Outcome::incorrect;
@@ -214,11 +218,14 @@ std::vector<Result> run_case(Context& ctx, const Case& c, Rivals& rivals,
             c.kernel->row_bytes(c) * static_cast<double>(c.rows * workload->sets());
         std::vector<Contender> contenders{
             {quiver_name, [&](std::int64_t set) { workload->run(set); }}};
-        const auto add_variant = [&](const std::string& name, const PlanChoice& choice) {
-            contenders.push_back({name, [&ctx, &workload, choice](std::int64_t set) {
+        const auto add_variant = [&](const std::string& name, const PlanChoice& choice,
+                                     bool checked = true) {
+            contenders.push_back({name,
+                                  [&ctx, &workload, choice](std::int64_t set) {
                                       const OtherPlans plans(ctx, choice);
                                       workload->run(set);
-                                  }});
+                                  },
+                                  checked});
         };
         if (options.model && c.kernel->has_plans()) {
             add_variant(model_name, {.tuned = false});
@@ -226,8 +233,8 @@ std::vector<Result> run_case(Context& ctx, const Case& c, Rivals& rivals,
         if (options.atomics && c.kernel->has_atomics()) {
             add_variant(atomics_name, {.reduction = Reduction::atomics});
         }
-        for (const std::string& tiling : options.tilings) {
-            add_variant(tiling_name(tiling), {.sparse = tiling});
+        for (const Variant& variant : options.variants) {
+            add_variant(variant.library, variant.choice, variant.checked);
         }
         for (const auto& rival : rivals) {
             if (workload->has(*rival)) {

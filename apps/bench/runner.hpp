@@ -11,6 +11,7 @@
 #include "apps/bench/ceilings.hpp"
 #include "apps/bench/energy.hpp"
 #include "apps/bench/kernel.hpp"
+#include "kernels/tuning.hpp"
 
 namespace quiver::apps::bench {
 
@@ -26,6 +27,15 @@ class Budget {
   private:
     std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
     double seconds_;
+};
+
+/// The same kernels with other choices of plans.
+struct Variant {
+    /// The name of its results, which begins with that of this library.
+    std::string library;
+    PlanChoice choice;
+    /// False if the kernels do not compute the result.
+    bool checked = true;
 };
 
 struct MeasureOptions {
@@ -46,8 +56,8 @@ struct MeasureOptions {
     /// a reduction by atomics.
     bool model = false;
     bool atomics = false;
-    /// Settings of sparse products to time as well, see PlanChoice::sparse.
-    std::vector<std::string> tilings = {};
+    /// Further variants to time.
+    std::vector<Variant> variants = {};
     /// Measures the joules of a call if not null.
     const EnergyMeter* energy = nullptr;
 };
@@ -56,6 +66,8 @@ struct MeasureOptions {
 struct Contender {
     std::string library;
     std::function<void(std::int64_t set)> run;
+    /// False if the results are not to be checked, because the contender does not compute them.
+    bool checked = true;
 };
 
 /// Warms up, takes interleaved samples of all contenders, and checks the results of the last timed

@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "apps/bench/bench_report.hpp"
+#include "apps/bench/figures.hpp"
 #include "apps/bench/reproduce.hpp"
 #include "apps/bench/words.hpp"
 #include "apps/execution.hpp"
@@ -37,6 +38,8 @@ struct Plan {
     /// Whether the command line gives numbers of rows.
     bool has_rows = false;
     std::vector<std::string> tilings = {};
+    /// Figures to measure instead of the cases.
+    std::vector<const Figure*> figures = {};
 };
 
 /// Measures the cases of a plan that the resumed session lacks.
@@ -52,7 +55,8 @@ class Measurement {
     /// Throws InputError for a session of another machine.
     void resume();
     void add_run();
-    std::vector<Result> measure(const Case& c);
+    std::vector<Result> measure(const Case& c, const std::vector<Variant>& variants);
+    void run_figures();
     bool is_short(const Case& c) const;
     void show(const std::vector<Result>& results);
     void save();
@@ -99,11 +103,19 @@ Outcome run_reproduce(const Comm& comm, const ReproduceOptions& options) {
         require_one_process(comm);
         check_session(comm, options);
         cases_of(options.paper, 1);
+        if (!options.figures.empty()) {
+            figures_of(options.paper, options.figures);
+            if (!options.resume.empty()) {
+                throw InputError("--resume: a figure (--figure) is measured in one run");
+            }
+        }
     });
-    return Measurement(
-               comm, options,
-               {options.paper, [&](double bytes) { return cases_of(options.paper, bytes); }})
-        .run();
+    Plan plan{options.paper, [&](double bytes) { return cases_of(options.paper, bytes); }};
+    if (!options.figures.empty()) {
+        plan.cases = [](double) { return std::vector<Case>(); };
+        plan.figures = figures_of(options.paper, options.figures);
+    }
+    return Measurement(comm, options, std::move(plan)).run();
 }
 
 Outcome run_summary(const Comm& comm, const SummaryOptions& options) {
@@ -137,9 +149,14 @@ Outcome Measurement::run() {
     Run& run = session.runs.back();
     run.ceilings = measure_ceilings(ctx_, default_bytes_, least_cold_caches * caches_);
     print(ctx_.comm(), table_head(document_.environment, run.ceilings));
+    std::vector<Variant> variants;
+    for (const std::string& tiling : plan_.tilings) {
+        variants.push_back({tiling_name(tiling), {.sparse = tiling}});
+    }
     run_all(
-        cases_, budget_, [&](const Case& c) { return measure(c); },
+        cases_, budget_, [&](const Case& c) { return measure(c, variants); },
         [&](const std::vector<Result>& results) { show(results); }, session);
+    run_figures();
     save();
     report();
     return worst_outcome(session);
@@ -157,6 +174,12 @@ Measurement::Measurement(const Comm& comm, const SessionOptions& options, Plan p
                                      options.model     ? "model"
                                      : options.atomics ? "atomics"
                                                        : "tilings"));
+    }
+    if (!plan_.figures.empty() && ctx_.place() == Place::host) {
+        throw InputError(
+            fmt::format("--figure {}: compares kernels on a GPU, and this run uses the host{}",
+                        plan_.figures.front()->name,
+                        execution_.note.empty() ? "" : " (no GPU: " + execution_.note + ")"));
     }
     rivals_ = make_rivals(ctx_, options.rivals);
     if (options.energy) {
@@ -222,13 +245,36 @@ bool Measurement::is_short(const Case& c) const {
            c.rows <= most_short_rows && (plan_.has_rows || c.kernel->bytes(c) < operand_bytes_ / 2);
 }
 
-std::vector<Result> Measurement::measure(const Case& c) {
+/// Prints only the tables of the figures, and the lines of results that are missing or incorrect.
+void Measurement::run_figures() {
+    Session& session = document_.session;
+    for (const Figure* const figure : plan_.figures) {
+        const std::vector<FigurePoint> points = points_of(ctx_, *figure, operand_bytes_);
+        for (const auto& [c, variants] : variants_of(points)) {
+            if (budget_.exhausted()) {
+                add_once(session.not_run, c);
+                continue;
+            }
+            const std::vector<Result> results = measure(c, variants);
+            for (const Result& result : results) {
+                if (result.outcome == Outcome::incorrect || (result.ours() && !result.measured())) {
+                    print(ctx_.comm(), table_row(result));
+                }
+            }
+            session.add(results);
+        }
+        document_.figures.push_back(table_of(plan_.name, *figure, points, session));
+        print(ctx_.comm(), to_text(document_.figures.back()));
+    }
+}
+
+std::vector<Result> Measurement::measure(const Case& c, const std::vector<Variant>& variants) {
     const MeasureOptions measuring{.repeat = options_.repeat,
                                    .least_bytes = cold_caches * caches_,
                                    .least_calls = is_short(c) ? calls_on_short_rows : 1,
                                    .model = options_.model,
                                    .atomics = options_.atomics,
-                                   .tilings = plan_.tilings,
+                                   .variants = variants,
                                    .energy = energy_ ? &*energy_ : nullptr};
     std::vector<Result> results = run_case(ctx_, c, rivals_, measuring, budget_);
     for (Result& result : results) {
@@ -265,7 +311,9 @@ void Measurement::report() {
                                 plural(all, "case")));
     }
     print(comm, summary(document_));
-    print(comm, compare_with(plan_.name, document_.session));
+    if (plan_.figures.empty()) {
+        print(comm, compare_with(plan_.name, document_.session));
+    }
     print_failures(document_.session);
 }
 

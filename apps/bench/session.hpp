@@ -35,6 +35,8 @@ struct KernelsOptions : SessionOptions {
 struct ReproduceOptions : SessionOptions {
     /// A name that cases_of() takes.
     std::string paper;
+    /// List of figures that compare settings (figures_of); empty: the sweeps of the paper.
+    std::string figures;
 };
 
 struct SummaryOptions {

@@ -98,7 +98,7 @@ class Part {
         }
         std::set<std::string> others;
         for (const Result* each : group_) {
-            if (!each->ours()) {
+            if (!each->ours() && !is_figure_variant(each->library)) {
                 others.insert(each->library);
             }
         }

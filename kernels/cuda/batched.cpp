@@ -4,6 +4,8 @@
 #include "blockvec/error.hpp"
 #include "blockvec/scalar_list.hpp"
 #include "kernels/cuda/batched_tiling.hpp"
+#include "kernels/cuda/cuda_kernels.hpp"
+#include "kernels/cuda/settings_text.hpp"
 #include "kernels/cuda/specialiser.hpp"
 #include "kernels/leaf_args.hpp"
 
@@ -40,10 +42,22 @@ BatchPacking packing_of(const BatchOf<T>& batch) {
     return packed ? BatchPacking::packed : BatchPacking::general;
 }
 
+/// This Context's overrides of the tilings, if any.
+struct ChosenBatchedSettings {
+    explicit ChosenBatchedSettings(Context&) {}
+    BatchedSettings settings;
+};
+
 /// `kernel`: "lu" or "cholesky"; `source`: the embedded source that contains it.
 template <class T, class Args>
 void factor_in_registers(Context& ctx, const char* source, const char* kernel, const Args& args) {
-    const BatchedTiling tiling(sizeof(T), args.a.rows, packing_of(args.a), is_by_rows(args.a));
+    const BatchedSettings& wish = ctx.service<ChosenBatchedSettings>().settings;
+    const BatchedTiling tiling(sizeof(T), args.a.rows, packing_of(args.a), is_by_rows(args.a),
+                               wish);
+    if (!tiling.allows(wish, shared_bytes_per_block(ctx))) {
+        throw UnsupportedError(std::string(kernel) + ": no kernel for matrices of order " +
+                               std::to_string(args.a.rows) + " has the chosen threads");
+    }
     const std::int64_t blocks = (args.a.count + tiling.matrices - 1) / tiling.matrices;
     launch(ctx,
            ctx.service<Specialiser>().get(ctx, source, expression<T>(kernel, tiling, args.a.rows)),
@@ -55,6 +69,15 @@ void factor_in_registers(Context& ctx, const char* source, const char* kernel, c
 
 }  // namespace
 
+void choose_batched(Context& ctx, const std::string& text) {
+    BatchedSettings settings;
+    read_settings("tiling of a batched factorisation", text,
+                  {{"threads", settings.threads},
+                   {"by_thread", settings.by_thread},
+                   {"panels", settings.panels}});
+    ctx.service<ChosenBatchedSettings>().settings = settings;
+}
+
 template <class T>
 void lu_factor(Context& ctx, const LuArgs<T>& args) {
     factor_in_registers<T>(ctx, "batched_lu.cuh", "lu", args);
@@ -62,7 +85,8 @@ void lu_factor(Context& ctx, const LuArgs<T>& args) {
 
 template <class T>
 void cholesky_factor(Context& ctx, const CholeskyArgs<T>& args) {
-    if (args.a.rows <= largest_in_registers) {
+    const bool panels = ctx.service<ChosenBatchedSettings>().settings.panels == 1;
+    if (args.a.rows <= largest_in_registers && !panels) {
         factor_in_registers<T>(ctx, "batched_cholesky.cuh", "cholesky", args);
         return;
     }

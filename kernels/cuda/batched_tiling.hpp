@@ -15,6 +15,17 @@ namespace quiver::cuda {
 /// Largest order that is factored in registers.
 inline constexpr int largest_in_registers = 64;
 
+/// Overrides of the tiling of batched factorisations, for experiments: "threads=512",
+/// "by_thread=0", "panels=1". A negative or zero value leaves a setting to the library.
+struct BatchedSettings {
+    /// Threads per block.
+    int threads = 0;
+    /// 1: one thread factors a matrix; 0: several threads share a matrix.
+    int by_thread = -1;
+    /// 1: Cholesky by panels in shared memory, also for small matrices.
+    int panels = 0;
+};
+
 enum class BatchPacking { packed, general, interleaved };
 
 /// The tiling of factorisations that keep the matrices in registers.
@@ -36,7 +47,9 @@ struct BatchedTiling {
     std::size_t shared_bytes;
 
     /// Requires n <= largest_in_registers. Packed matrices start at a multiple of 16 bytes.
-    constexpr BatchedTiling(std::size_t scalar_bytes, int n, BatchPacking packing_, bool by_rows_)
+    /// `wish` must be possible: see allows().
+    constexpr BatchedTiling(std::size_t scalar_bytes, int n, BatchPacking packing_, bool by_rows_,
+                            const BatchedSettings& wish = {})
         : packing(packing_), by_rows(by_rows_), pitch(n) {
         constexpr int vector = 16;
         constexpr int most_words = 128;  // registers for the elements of a thread
@@ -46,9 +59,9 @@ struct BatchedTiling {
         const auto is_even_run = [&](int bytes) {
             return bytes % vector == 0 && bytes / vector % 2 == 0;
         };
-        by_thread = matrix_bytes <= 4 * most_words;
+        by_thread = matrix_bytes <= 4 * most_words && wish.by_thread != 0;
         if (by_thread) {
-            threads = matrix_bytes <= 192 ? 128 : 64;
+            threads = wish.threads > 0 ? wish.threads : matrix_bytes <= 192 ? 128 : 64;
             matrices = threads;
             // Matrices are an odd number of vectors apart, so that no two threads of a phase use
             // the same bank.
@@ -59,7 +72,7 @@ struct BatchedTiling {
             while (group < n * split) {
                 group *= 2;
             }
-            threads = std::max(group, 64);
+            threads = wish.threads > 0 ? wish.threads : std::max(group, 64);
             matrices = threads / group;
             pitch += by_rows && is_even_run(line_bytes) ? vector / size : 0;
         }
@@ -79,6 +92,14 @@ struct BatchedTiling {
             elements += 2 * matrices * warps * split * round_up(ceil_div(n, split), vector / size);
         }
         shared_bytes = static_cast<std::size_t>(elements) * scalar_bytes;
+    }
+
+    /// True if the tiling has the wished threads, and its shared memory fits.
+    constexpr bool allows(const BatchedSettings& wish, std::size_t most_shared_bytes) const {
+        const bool threads_fit = threads <= 1024 && threads % 32 == 0 && threads % group == 0 &&
+                                 (group <= 32 || threads == group) && threads >= group;
+        return threads_fit && shared_bytes <= most_shared_bytes &&
+               (wish.by_thread < 0 || by_thread == (wish.by_thread == 1));
     }
 
   private:

@@ -15,6 +15,9 @@ namespace quiver::cuda {
 /// Overrides the model's tilings for the sparse products of this Context; see SpmmvSettings.
 void choose_spmmv(Context& ctx, const std::string& text);
 
+/// Overrides the tilings of batched factorisations of this Context; see BatchedSettings.
+void choose_batched(Context& ctx, const std::string& text);
+
 /// Starts to open the packs and NVRTC, which the first kernel needs, on another thread.
 void open_compiler(Context& ctx);
 

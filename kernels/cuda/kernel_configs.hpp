@@ -9,10 +9,12 @@
 namespace quiver {
 
 /// FmaTile and MmaTile (src/tsmttsm_tiles.cuh): m x n sums by a team of threads. tensor: uses the
-/// tensor cores. same: A is B. pitch_a, pitch_b: row pitch in shared memory.
+/// tensor cores. same: A is B. pitch_a, pitch_b: row pitch in shared memory. blocked, unroll: as in
+/// TsmttsmPlan.
 struct SumTileConfig {
     QUIVER_FIELDS(SumTileConfig, (bool, tensor), (int, m), (int, n), (bool, same), (int, tile_m),
-                  (int, tile_n), (int, vector), (int, pitch_a), (int, pitch_b), (int, team))
+                  (int, tile_n), (int, vector), (int, pitch_a), (int, pitch_b), (int, team),
+                  (bool, blocked), (int, unroll))
 };
 
 /// FmaRows and MmaRows (src/tsmm_tiles.cuh): rows of X times an m x n matrix C by a team of

@@ -279,8 +279,21 @@ std::vector<MixedPlan> mixed_plans(const MixedShape& shape, const Machine& machi
     return shape.tsmm ? mixed_tsmm_plans(shape, machine) : mixed_tsmttsm_plans(shape, machine);
 }
 
-std::optional<PlannedKernel> kernel_of(const MixedPlan& plan, const MixedShape& shape,
+MixedShape unfolded(const MixedShape& shape) {
+    MixedShape own = shape;
+    if (shape.unit == 0) {
+        own.unit = 16;
+        while (2 * shape.m % own.unit != 0 || 2 * shape.n % own.unit != 0) {
+            own.unit /= 2;
+        }
+    }
+    return own;
+}
+
+std::optional<PlannedKernel> kernel_of(const MixedPlan& plan, const MixedShape& given,
                                        const Machine& machine) {
+    const MixedShape shape =
+        plan.fold == 1 && fold_of(given) > 1 && !given.tsmm ? unfolded(given) : given;
     PlannedKernel kernel;
     kernel.shared_bytes =
         shape.tsmm ? tsmm_shared_bytes(plan, shape) : tsmttsm_shared_bytes(plan, shape);

@@ -30,7 +30,9 @@ struct MixedShape {
 };
 
 /// See src/mixed_tsmttsm.cuh and src/mixed_tsmm.cuh. For tsmm `shares` is 1; for tsmttsm `kept` is
-/// 0. bulk: the copy engine brings the rows; only if MixedShape::unit is 0.
+/// 0. fold: 1, or the least number of rows that together have a multiple of 16 bytes; without
+/// folding, rows that are not multiples of 16 bytes are copied one by one, padded. bulk: the copy
+/// engine brings the rows; only if MixedShape::unit is 0.
 struct MixedPlan {
     using Request = MixedShape;
     QUIVER_FIELDS(MixedPlan, (int, fold, 1), (int, split, 1), (int, shares, 1), (int, row_warps, 8),
@@ -47,6 +49,9 @@ inline constexpr int widest_mixed = 64;
 /// All plans that registers and shared memory allow, best by the model first. On an H200 there is
 /// at least one for all shapes up to widest_mixed (for tsmm also m up to 256 with n up to 16).
 std::vector<MixedPlan> mixed_plans(const MixedShape& shape, const Machine& machine);
+
+/// A shape like `shape`, whose plans do not fold rows.
+MixedShape unfolded(const MixedShape& shape);
 
 /// Returns nothing if the plan is not legal for the shape or the machine.
 std::optional<PlannedKernel> kernel_of(const MixedPlan& plan, const MixedShape& shape,

@@ -26,6 +26,9 @@ const Planner::Ready& ready_for(Context& ctx, const MtsmArgs<A, T>& args) {
 
 template <class A, class T>
 unsigned blocks_of(const Context& ctx, const MtsmArgs<A, T>& args, const PlannedKernel& planned) {
+    if (planned.rows_a_block > 0) {
+        return static_cast<unsigned>((args.m + planned.rows_a_block - 1) / planned.rows_a_block);
+    }
     const std::int64_t parts =
         planned.depth == 0
             ? 1

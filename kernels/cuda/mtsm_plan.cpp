@@ -137,14 +137,22 @@ bool is_legal_direct(const MtsmPlan& plan, const MtsmShape& shape, const Machine
     return !plan.tensor && !shape.along_sum && shape.a == shape.scalar && shape.unit_y > 0 &&
            1 << shape.log_k <= most_direct_terms && aligned && plan.rows_a_thread >= 1 &&
            plan.warps_m == warps && plan.warps_n == 1 && plan.groups == 1 && plan.depth >= 1 &&
-           plan.blocks == 2 && !plan.shifted && !plan.spread &&
+           plan.blocks == 2 && !plan.shifted && !plan.spread && plan.tcf >= 0 &&
+           plan.tcf % plan.rows_a_thread == 0 &&
            plan.rows_a_thread * words * (shape.n + plan.depth) <= most_registers &&
            shared_fits(direct_bytes(shape), plan.blocks, machine);
 }
 
 bool is_legal(const MtsmPlan& plan, const MtsmShape& shape, const Machine& machine) {
+    if (plan.plain != 0) {
+        return plan.plain <= 2 && !plan.direct && !shape.along_sum && !shape.conjugated &&
+               shape.a == shape.scalar;
+    }
     if (plan.direct) {
         return is_legal_direct(plan, shape, machine);
+    }
+    if (plan.stages < 1 || plan.tcf != 0) {
+        return false;
     }
     const int columns = plan.columns(shape);
     // The terms that a warp adds in one step of the loop of src/mtsm_tiles.cuh.
@@ -253,7 +261,7 @@ double cost(const MtsmPlan& plan, const MtsmShape& shape, int multiprocessors) {
     const double shared = plan.blocks * (static_cast<double>(shared_bytes(plan, shape)) + 1024);
     Clocks clocks;
     clocks.memory = (a_bytes * lines_factor + l2_share * x_bytes + y_bytes) / fitted_bytes_a_clock *
-                    copy_factor((plan.stages - 1.1) * plan.blocks * a_bytes, shared);
+                    copy_factor(std::max(0.3, plan.stages - 1.1) * plan.blocks * a_bytes, shared);
     const double copies = a_bytes / (plan.shifted ? 16 : shape.unit_a) + x_bytes / shape.unit_x;
     double instructions = 0;
     double wavefronts = 0;
@@ -326,6 +334,11 @@ int MtsmPlan::columns(const MtsmShape& shape) const {
     return warps_n == 1 ? shape.n : round_up(ceil_div(shape.n, warps_n), vector_x(shape));
 }
 
+double model_clocks(const MtsmPlan& plan, const MtsmShape& shape, const Machine& machine) {
+    return plan.direct || plan.plain != 0 ? plan.plain + 1.0 / plan.rows_a_thread
+                                          : cost(plan, shape, machine.multiprocessors);
+}
+
 std::vector<MtsmPlan> mtsm_plans(const MtsmShape& shape, const Machine& machine) {
     std::vector<std::pair<double, MtsmPlan>> costs;
     // Plans of other kinds than the measured ones come last.
@@ -383,6 +396,13 @@ std::optional<PlannedKernel> kernel_of(const MtsmPlan& plan, const MtsmShape& sh
     PlannedKernel kernel;
     kernel.threads = MtsmPlan::threads;
     kernel.rows = plan.rows(shape);
+    if (plan.plain != 0) {
+        kernel.source = "mtsm_direct.cuh";
+        kernel.expression = instance("mtsm_plain", name_of(shape.scalar), shape.n, plan.plain == 2);
+        kernel.rows = kernel.rows_a_block = MtsmPlan::threads;
+        kernel.depth = 0;
+        return kernel;
+    }
     if (plan.direct) {
         const MtsmDirectConfig config{.n = shape.n,
                                       .conjugated = shape.conjugated,
@@ -395,6 +415,7 @@ std::optional<PlannedKernel> kernel_of(const MtsmPlan& plan, const MtsmShape& sh
         kernel.shared_bytes = direct_bytes(shape);
         kernel.blocks_per_multiprocessor = 2 * plan.blocks;  // blocks of few rows
         kernel.depth = 0;
+        kernel.rows_a_block = MtsmPlan::threads * plan.tcf;
         return kernel;
     }
     const MtsmConfig config{.tensor = plan.tensor,

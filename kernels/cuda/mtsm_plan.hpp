@@ -38,14 +38,17 @@ struct MtsmShape {
 /// aligned pieces of 16 bytes. spread: without tensor cores, a thread reads single elements of B,
 /// and its rows are 32 apart; always with `shifted`. direct: the kernel of src/mtsm_direct.cuh, for
 /// a tall B of few terms; a thread has rows_a_thread adjacent rows and loads `depth` terms ahead;
-/// `stages` is not used.
+/// `stages` is not used; if `tcf` is not 0, a thread processes that many rows (a multiple of
+/// rows_a_thread; the thread count factor of the paper) and the launch has as many blocks as this
+/// needs. plain: the versions V0 (1) and V1 (2) of the paper, without shared memory and without
+/// prefetching; only blocks and rows_a_thread = 1 are used. No search chooses tcf or plain.
 struct MtsmPlan {
     using Request = MtsmShape;
     static constexpr int threads = 256;
     QUIVER_FIELDS(MtsmPlan, (bool, tensor, false), (int, rows_a_thread, 1), (int, warps_m, 1),
                   (int, warps_n, 1), (int, groups, 8), (int, depth, 16), (int, stages, 3),
                   (int, blocks, 1), (bool, shifted, false), (bool, spread, false),
-                  (bool, direct, false))
+                  (bool, direct, false), (int, tcf, 0), (int, plain, 0))
 
     /// Rows of Y per block.
     int rows(const MtsmShape& shape) const;
@@ -66,6 +69,10 @@ inline constexpr int most_direct_terms = 32;
 /// Little's law if few bytes are in flight, and arithmetic time, increased if there are few warps.
 /// If t2 exceeds peak flops / bandwidth, arithmetic dominates.
 std::vector<MtsmPlan> mtsm_plans(const MtsmShape& shape, const Machine& machine);
+
+/// Modelled clocks of a multiprocessor per element of B; no estimate, but the order of plans, for
+/// direct and plain plans.
+double model_clocks(const MtsmPlan& plan, const MtsmShape& shape, const Machine& machine);
 
 /// Returns nothing if the plan is not legal for the shape or the machine.
 std::optional<PlannedKernel> kernel_of(const MtsmPlan& plan, const MtsmShape& shape,

@@ -26,6 +26,13 @@ int widest_tsmttsm_panel(Dtype scalar, int n) {
     return widest;
 }
 
+bool PlanSpace::has_tile(int tile_m, int tile_n) const {
+    const auto has = [](const std::vector<int>& tiles, int tile) {
+        return tiles.empty() || std::find(tiles.begin(), tiles.end(), tile) != tiles.end();
+    };
+    return has(tiles_m, tile_m) && has(tiles_n, tile_n);
+}
+
 ProductShape::ProductShape(Dtype scalar_, int m_, int n_, bool same_)
     : scalar(scalar_),
       m(std::max(m_, n_) <= widest_panel ? m_ : compiled_width(m_)),

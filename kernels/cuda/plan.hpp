@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "blockvec/scalar.hpp"
@@ -150,14 +151,20 @@ struct PlannedKernel {
     int pieces_a_row = 0;
     /// run: the threads copy all rows of a stage as one run of bytes.
     bool run = false;
-    /// mtsm only: terms of the sum that a block processes at a time; 0: all terms.
+    /// mtsm only: terms of the sum that a block processes at a time; 0: all terms. rows_a_block:
+    /// all rows that a block processes; 0: the blocks fill the GPU and share the rows.
     int depth = 1;
+    int rows_a_block = 0;
     /// tsmttsm only: the kernel adds to C, which must hold beta C before.
     bool atomics = false;
 };
 
 /// C = A^H B; see src/tsmttsm.cuh. tensor: uses the tensor cores; then tile_m and tile_n count
-/// warps, and `vector` the steps of a product. bulk: uses the copy engine. run: the threads copy
+/// warps, and `vector` the steps of a product. stages: groups of rows in shared memory; the rows of
+/// stages - 1 of them are in flight during the sums (1: no prefetching). blocked: the columns of a
+/// thread are neighbours (tile_m of A, tile_n of B); otherwise they are interleaved with those of
+/// other threads, `vector` at a time. unroll: rows in the body of the loop of the sums (0: 4, or 2
+/// steps on the tensor cores). bulk: uses the copy engine. run: the threads copy
 /// rows without gaps as one run of bytes, whatever the width. atomics: the blocks add their sums to
 /// C in any order, so that two runs may give different bits. streamed: the kernel of
 /// src/tsmttsm_streamed.cuh, for an A of many columns. Its teams share the columns of A, and a
@@ -168,7 +175,8 @@ struct TsmttsmPlan {
     QUIVER_FIELDS(TsmttsmPlan, (bool, tensor, false), (int, tile_m, 1), (int, tile_n, 1),
                   (int, vector, 1), (int, rows, 1), (int, stages, 3), (bool, bulk, false),
                   (bool, run, false), (bool, streamed, false), (int, team, 256),
-                  (int, threads, 256), (int, blocks, 1), (bool, atomics, false))
+                  (int, threads, 256), (int, blocks, 1), (bool, atomics, false),
+                  (bool, blocked, false), (int, unroll, 0))
     bool operator==(const TsmttsmPlan&) const = default;
 };
 
@@ -219,12 +227,36 @@ double model_clocks(const TsmttsmPlan& plan, const ProductShape& shape, const Ma
 double model_clocks(const TsmmPlan& plan, const ProductShape& shape, const Machine& machine);
 double model_clocks(const TsmmGramPlan& plan, const ProductShape& shape, const Machine& machine);
 
+/// The values of the fields that plans of tsmttsm and tsmm are made of. Experiments
+/// (plan_listing.cpp) replace some of these lists.
+struct PlanSpace {
+    /// Threads of a team and of a block.
+    std::vector<std::pair<int, int>> teams = {{32, 128},  {64, 128},  {32, 256},  {64, 256},
+                                              {128, 256}, {256, 256}, {224, 224}, {96, 96}};
+    std::vector<int> vectors = {1, 2, 4};
+    std::vector<int> stages = {2, 3, 4};
+    std::vector<int> blocks = {1, 2, 3, 4};
+    /// Tiles of a thread, or warps on the tensor cores: rows of C (tsmttsm) or of Y (tsmm), and
+    /// columns. Empty: all.
+    std::vector<int> tiles_m = {};
+    std::vector<int> tiles_n = {};
+    /// True, false: only plans with or without tensor cores, even where they are slow.
+    std::optional<bool> tensor = {};
+
+    bool has_tile(int tile_m, int tile_n) const;
+};
+
 /// All legal plans of the parameter space, best by the model first, at most `most`. The plans have
 /// no atomics, which can be added to any plan of tsmttsm.
 std::vector<TsmttsmPlan> tsmttsm_plans(const ProductShape& shape, const Machine& machine,
                                        std::size_t most);
 std::vector<TsmmPlan> tsmm_plans(const ProductShape& shape, const Machine& machine,
                                  std::size_t most);
+/// The same for another space; streamed shapes ignore it.
+std::vector<TsmttsmPlan> tsmttsm_plans_in(const PlanSpace& space, const ProductShape& shape,
+                                          const Machine& machine, std::size_t most);
+std::vector<TsmmPlan> tsmm_plans_in(const PlanSpace& space, const ProductShape& shape,
+                                    const Machine& machine, std::size_t most);
 std::vector<TsmmGramPlan> tsmm_gram_plans(const ProductShape& shape, const Machine& machine,
                                           std::size_t most);
 

@@ -124,7 +124,8 @@ inline double copy_factor(double under_way, double shared) {
 inline double ring_factor(const PlannedKernel& kernel, int stages, int blocks, double ahead,
                           double bulk) {
     const double shared = blocks * (static_cast<double>(kernel.shared_bytes) + 1024);
-    const double under_way = ahead * shared * (stages - 1.1) / stages;
+    // With one stage, the rows are in flight only while no thread computes.
+    const double under_way = ahead * shared * std::max(0.3, stages - 1.1) / stages;
     return kernel.bulk ? bulk * copy_factor(under_way, 0) : copy_factor(under_way, shared);
 }
 /// Clocks that the threads of a team wait for each other per stage.

@@ -16,8 +16,8 @@ concept HasFields = requires {
     Plan::name;
 };
 
-/// "tensor tile_m=2 tile_n=1": the numbers, and the flags that are set. Fields of a nested plan
-/// appear as "update.tile_n=1".
+/// "tensor tile_m=2 tile_n=1": the numbers other than 0, and the flags that are set. Fields of a
+/// nested plan appear as "update.tile_n=1".
 template <HasFields Plan>
 std::string to_text(const Plan& plan, const std::string& prefix = "") {
     std::string text;
@@ -28,7 +28,7 @@ std::string to_text(const Plan& plan, const std::string& prefix = "") {
         } else if constexpr (std::is_same_v<Value, bool>) {
             word = value ? word : "";
         } else {
-            word += "=" + std::to_string(value);
+            word = value == 0 ? "" : word + "=" + std::to_string(value);
         }
         text += (text.empty() || word.empty() ? "" : " ") + word;
     });
@@ -36,7 +36,7 @@ std::string to_text(const Plan& plan, const std::string& prefix = "") {
 }
 
 /// Extracts the fields of `plan` from the words "name" -> "=value". Returns false if a number is
-/// missing or malformed.
+/// malformed, or is missing and its default is not 0.
 template <HasFields Plan>
 bool take_fields(Plan& plan, const std::string& prefix, std::map<std::string, std::string>& words) {
     bool complete = true;
@@ -49,7 +49,7 @@ bool take_fields(Plan& plan, const std::string& prefix, std::map<std::string, st
             if constexpr (std::is_same_v<Value, bool>) {
                 value = static_cast<bool>(word);
                 complete = complete && text.empty();
-            } else {
+            } else if (word || value != 0) {
                 const char* const end = text.data() + text.size();
                 complete = complete && text.size() > 1 &&
                            std::from_chars(text.data() + 1, end, value).ptr == end;

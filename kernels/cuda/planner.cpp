@@ -239,6 +239,23 @@ Planner::Planner(Context& ctx, const Machine& machine)
     store_.emplace("", version_);
 }
 
+void Planner::choose(const PlanChoice& choice) {
+    if (choice.plan != choice_.plan) {
+        const std::string& text = choice.plan;
+        if (!text.empty() && !plan_of<TsmttsmPlan>(text) && !plan_of<TsmmPlan>(text) &&
+            !plan_of<MixedPlan>(text) && !plan_of<MtsmPlan>(text)) {
+            throw InputError("\"" + text + "\" is not a plan of tsmttsm, tsmm or mtsm");
+        }
+        chosen_ = text.empty() ? 0 : hash(text);
+    }
+    choice_ = choice;
+}
+
+template <class Plan>
+std::optional<Plan> Planner::chosen() const {
+    return choice_.plan.empty() ? std::nullopt : plan_of<Plan>(choice_.plan);
+}
+
 Planner Planner::copy() const {
     Planner planner = *this;
     planner.overhead_ = nullptr;
@@ -274,6 +291,9 @@ std::uint64_t Planner::key_of(const typename Plan::Request& request, bool of_pla
 
 template <class Plan>
 std::optional<Plan> Planner::plan(const typename Plan::Request& request) {
+    if (const std::optional<Plan> plan = chosen<Plan>()) {
+        return plan;
+    }
     const std::uint64_t key = key_of<Plan>(request, true);
     std::optional<Plan> plan;
     bool known = false;
@@ -299,6 +319,9 @@ std::optional<Plan> Planner::plan(const typename Plan::Request& request) {
 
 template <class Plan>
 bool Planner::exists(const ProductShape& shape) {
+    if (chosen_ != 0 && chosen<Plan>()) {
+        return true;
+    }
     const Layout worst = Layout::any(shape.scalar_bytes());
     const auto [row, added] = exists_.try_emplace(key_of<Plan>({shape, {}, {}}, true));
     if (added) {
@@ -318,12 +341,13 @@ template <class Plan>
 const Planner::Ready& Planner::ready(Context& ctx, const typename Plan::Request& request,
                                      const char* kernel_name) {
     const bool own = *kernel_name == 0;
-    const std::uint64_t key = key_of<Plan>(request, false);
+    const std::uint64_t key = key_of<Plan>(request, false) ^ chosen_;
     Ready& ready = ready_[own ? key : hash(kernel_name, key)];
     if (ready.kernel == nullptr) {
         std::optional<PlannedKernel> kernel = planned<Plan>(request);
         if (!kernel) {
-            throw DeviceError("no kernel for " + name<Plan>(request));
+            throw DeviceError("no kernel for " + name<Plan>(request) +
+                              (chosen_ == 0 ? "" : " with the plan \"" + choice_.plan + "\""));
         }
         ready.planned = std::move(*kernel);
         if (!own) {

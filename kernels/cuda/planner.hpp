@@ -43,8 +43,10 @@ class Planner {
     /// A planner for another thread. It makes the same choices but counts no overheads.
     Planner copy() const;
 
-    /// See kernels/tuning.hpp. A choice of atomics overrides all tables.
-    void choose(const PlanChoice& choice) { choice_ = choice; }
+    /// See kernels/tuning.hpp. A choice of atomics overrides all tables. Throws InputError for a
+    /// plan that no operation can read.
+    void choose(const PlanChoice& choice);
+    const PlanChoice& choice() const { return choice_; }
 
     /// The request for the kernel that serves these operands. Operands below 256 MB, and operands
     /// that are part of a basis, share the kernels of a few widths for any layout. All others get a
@@ -97,6 +99,9 @@ class Planner {
     std::uint64_t key_of(const typename Plan::Request& request, bool of_plan) const;
     template <class Plan>
     std::optional<PlannedKernel> planned(const typename Plan::Request& request);
+    /// The plan of the current choice, if it has one that belongs to this operation.
+    template <class Plan>
+    std::optional<Plan> chosen() const;
     /// The table that the current choice permits.
     const TuningTable& table() const { return choice_.tuned ? table_ : no_table_; }
 
@@ -104,6 +109,8 @@ class Planner {
     OverheadCounts* overhead_;
     Machine machine_;
     PlanChoice choice_;
+    /// The hash of the plan of the choice; 0 without one.
+    std::uint64_t chosen_ = 0;
     TuningTable table_, no_table_;
     std::string version_;
     std::optional<PlanStore> store_;

@@ -7,12 +7,11 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <string>
 #include <string_view>
 
-#include "blockvec/error.hpp"
 #include "kernels/cuda/expressions.hpp"
+#include "kernels/cuda/settings_text.hpp"
 #include "kernels/cuda/tiling.hpp"
 
 namespace quiver::cuda {
@@ -33,28 +32,16 @@ struct SpmmvSettings {
     SpmmvSettings() = default;
     /// Throws InputError for an unknown name or a value that is not a number up to 65536.
     explicit SpmmvSettings(std::string_view text) {
-        const struct {
-            const char* name;
-            int& value;
-        } known[] = {{"ahead", ahead},   {"vectors", vectors}, {"held", held},
-                     {"batch", batch},   {"threads", threads}, {"blocks", blocks},
-                     {"panels", panels}, {"tile", tile},       {"waves", waves}};
-        while (!text.empty()) {
-            const std::string_view word = text.substr(0, text.find(','));
-            text.remove_prefix(std::min(word.size() + 1, text.size()));
-            const std::string_view name = word.substr(0, word.find('='));
-            const std::string_view digits = word.substr(std::min(name.size() + 1, word.size()));
-            const auto* const found = std::find_if(std::begin(known), std::end(known),
-                                                   [&](const auto& k) { return name == k.name; });
-            const bool number = !digits.empty() && digits.size() <= 5 &&
-                                digits.find_first_not_of("0123456789") == std::string_view::npos;
-            if (found == std::end(known) || !number || std::stoi(std::string(digits)) > 65536) {
-                throw InputError("tiling of a sparse product: \"" + std::string(word) +
-                                 "\" is not one of ahead, vectors, held, batch, threads, blocks, "
-                                 "panels, tile, waves = a number up to 65536");
-            }
-            found->value = std::stoi(std::string(digits));
-        }
+        read_settings("tiling of a sparse product", text,
+                      {{"ahead", ahead},
+                       {"vectors", vectors},
+                       {"held", held},
+                       {"batch", batch},
+                       {"threads", threads},
+                       {"blocks", blocks},
+                       {"panels", panels},
+                       {"tile", tile},
+                       {"waves", waves}});
     }
 };
 

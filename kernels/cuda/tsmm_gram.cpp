@@ -27,7 +27,7 @@ struct Parts {
 
 /// Returns nothing if there is no fused kernel or it would not be faster.
 template <class T>
-std::optional<Parts<T>> fused_parts_of(Planner& planner, const TsmmGramArgs<T>& args) {
+std::optional<Parts<T>> separate_parts_of(Planner& planner, const TsmmGramArgs<T>& args) {
     if (args.update.m == 0 || args.update.n > widest_panel) {
         return std::nullopt;
     }
@@ -90,7 +90,7 @@ void tsmm_gram(Context& ctx, const TsmmGramArgs<T>& args, const TsmmGramPlan& pl
 
 template <class T>
 std::size_t workspace_bytes(Context& ctx, const TsmmGramArgs<T>& args) {
-    if (const auto parts = fused_parts_of(ctx.service<Planner>(), args)) {
+    if (const auto parts = separate_parts_of(ctx.service<Planner>(), args)) {
         const std::size_t before = parts->before.m > 0 ? workspace_bytes(ctx, parts->before) : 0;
         return std::max(before, partial_bytes(ctx, parts->fused,
                                               served(ctx.service<Planner>(), parts->fused).shape,
@@ -102,7 +102,7 @@ std::size_t workspace_bytes(Context& ctx, const TsmmGramArgs<T>& args) {
 template <class T>
 void tsmm_gram(Context& ctx, const TsmmGramArgs<T>& args, void* workspace) {
     // The kernels run one after another on the stream, and share workspace and counters.
-    const auto parts = fused_parts_of(ctx.service<Planner>(), args);
+    const auto parts = separate_parts_of(ctx.service<Planner>(), args);
     if (!parts) {
         tsmm(ctx, args.update, workspace);
         tsmttsm(ctx, sums_of(args), workspace);
@@ -117,7 +117,7 @@ void tsmm_gram(Context& ctx, const TsmmGramArgs<T>& args, void* workspace) {
 
 template <class T>
 void append_kernels(Planner& planner, const TsmmGramArgs<T>& args, KernelList& list) {
-    const auto parts = fused_parts_of(planner, args);
+    const auto parts = separate_parts_of(planner, args);
     if (!parts) {
         append_kernels(planner, args.update, list);
         append_kernels(planner, sums_of(args), list);

@@ -7,8 +7,9 @@ std::optional<RowTiles> tiles_of(const TsmmPlan& plan, const ProductShape& shape
         return streamed_tiles(plan, shape);
     }
     const int words = words_of(shape);
-    if (plan.team % 32 != 0 || plan.team < 32 || plan.threads % plan.team != 0 || plan.stages < 2 ||
-        plan.tile_rows < 1 || plan.tile_n < 1 || plan.vector < 1) {
+    if (plan.team % 32 != 0 || plan.team < 32 || plan.threads % plan.team != 0 ||
+        plan.stages < (plan.bulk ? 2 : 1) || plan.tile_rows < 1 || plan.tile_n < 1 ||
+        plan.vector < 1) {
         return std::nullopt;
     }
     if (plan.tensor) {
@@ -295,7 +296,7 @@ namespace {
 
 /// Appends the legal plans that differ from `plan` in stages, blocks and ways of copying.
 void add_tsmm_stages(TsmmPlan plan, const ProductShape& shape, const Machine& machine,
-                     std::vector<std::pair<double, TsmmPlan>>& costs) {
+                     const PlanSpace& space, std::vector<std::pair<double, TsmmPlan>>& costs) {
     const int bytes = shape.scalar_bytes();
     const auto tiles = tiles_of(plan, shape);
     if (!tiles || tiles->rows * shape.m * bytes / plan.team > 40 * 16) {
@@ -312,8 +313,8 @@ void add_tsmm_stages(TsmmPlan plan, const ProductShape& shape, const Machine& ma
             costs.emplace_back(cost, plan);
         }
     };
-    for (const int stages : {2, 3, 4}) {
-        for (const int blocks : {1, 2, 3, 4}) {
+    for (const int stages : space.stages) {
+        for (const int blocks : space.blocks) {
             for (const auto& [bulk, run] :
                  {std::pair{false, false}, {true, false}, {false, true}}) {
                 const int registers = tiles->registers + (bulk ? 0 : 12) + second_registers;
@@ -335,41 +336,49 @@ void add_tsmm_stages(TsmmPlan plan, const ProductShape& shape, const Machine& ma
 
 std::vector<TsmmPlan> tsmm_plans(const ProductShape& shape, const Machine& machine,
                                  std::size_t most) {
+    return tsmm_plans_in({}, shape, machine, most);
+}
+
+std::vector<TsmmPlan> tsmm_plans_in(const PlanSpace& space, const ProductShape& shape,
+                                    const Machine& machine, std::size_t most) {
     if (shape.streamed) {
         return streamed_plans(shape, machine, most);
     }
     std::vector<std::pair<double, TsmmPlan>> costs;
     const int bytes = shape.scalar_bytes();
     const int words = words_of(shape);
-    const std::pair<int, int> teams[] = {{32, 128},  {64, 128},  {32, 256},  {64, 256},
-                                         {128, 256}, {256, 256}, {224, 224}, {96, 96}};
-    for (const auto& [team, threads] : teams) {
+    for (const auto& [team, threads] : space.teams) {
         TsmmPlan plan;
         plan.team = team;
         plan.threads = threads;
-        if (has_tensor_kernels(shape.scalar) && shape.m * shape.n >= 4) {
+        if (has_tensor_kernels(shape.scalar) && shape.m * shape.n >= 4 &&
+            space.tensor.value_or(true)) {
             plan.tensor = true;
             for (const int tiles_m : {1, 2, 4}) {
                 for (const int warps_n : {1, 2, 4, 8}) {
-                    plan.tile_rows = tiles_m;
-                    plan.tile_n = warps_n;
-                    add_tsmm_stages(plan, shape, machine, costs);
+                    if (space.has_tile(tiles_m, warps_n)) {
+                        plan.tile_rows = tiles_m;
+                        plan.tile_n = warps_n;
+                        add_tsmm_stages(plan, shape, machine, space, costs);
+                    }
                 }
             }
         }
         plan.tensor = false;
-        if (has_tensor_kernels(shape.scalar) && shape.m * shape.n > 100) {
+        const bool slow = has_tensor_kernels(shape.scalar) && shape.m * shape.n > 100;
+        if (space.tensor.value_or(slow)) {
             continue;
         }
         const int most_entries = words == 1 ? 128 : words == 2 ? 64 : 18;
-        for (const int vector : {1, 2, 4}) {
+        for (const int vector : space.vectors) {
             for (const int vector_n : {1, 2, 4}) {
                 if (vector * bytes > 16 || vector_n * bytes > 16 || vector >= shape.m + 1) {
                     continue;
                 }
                 for (const int tile_rows : {1, 2, 4, 6, 8, 12, 16}) {
                     for (int tile_n = vector_n; tile_n <= 16; tile_n += vector_n) {
-                        if (tile_rows * tile_n > most_entries || tile_n >= shape.n + vector_n) {
+                        if (tile_rows * tile_n > most_entries || tile_n >= shape.n + vector_n ||
+                            !space.has_tile(tile_rows, tile_n)) {
                             continue;
                         }
                         plan.tile_rows = tile_rows;
@@ -380,7 +389,7 @@ std::vector<TsmmPlan> tsmm_plans(const ProductShape& shape, const Machine& machi
                         for (const bool in_registers : {false, true}) {
                             if (!in_registers || kept <= 72) {
                                 plan.in_registers = in_registers;
-                                add_tsmm_stages(plan, shape, machine, costs);
+                                add_tsmm_stages(plan, shape, machine, space, costs);
                             }
                         }
                         plan.in_registers = false;

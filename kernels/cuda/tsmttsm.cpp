@@ -123,8 +123,9 @@ void launch_product(Context& ctx, const TsmttsmArgs<T>& args, const Args& given,
                                 args.c, args.ldc});
     }
     const unsigned blocks = blocks_of(ctx, args, planned);
+    const bool is_reduced = ctx.service<Planner>().choice().reduction != Reduction::none;
     launch(ctx, kernel, launch_shape(planned, blocks), given, static_cast<T*>(workspace),
-           ctx.counters(), reduction_group(blocks, args.m * args.n));
+           ctx.counters(), is_reduced ? reduction_group(blocks, args.m * args.n) : 0);
 }
 
 }  // namespace

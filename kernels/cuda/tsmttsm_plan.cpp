@@ -10,7 +10,8 @@ std::optional<SumTiles> tiles_of(const TsmttsmPlan& plan, const ProductShape& sh
     }
     const int words = words_of(shape);
     if (plan.team % 32 != 0 || plan.team < 32 || plan.threads % plan.team != 0 || plan.rows < 1 ||
-        plan.stages < 2 || plan.tile_m < 1 || plan.tile_n < 1 || plan.vector < 1) {
+        plan.stages < (plan.bulk ? 2 : 1) || plan.unroll < 0 || (plan.tensor && plan.blocked) ||
+        plan.tile_m < 1 || plan.tile_n < 1 || plan.vector < 1) {
         return std::nullopt;
     }
     if (plan.tensor) {
@@ -88,7 +89,9 @@ SumTileConfig tile_config(const TsmttsmPlan& plan, const ProductShape& shape, in
             .vector = plan.vector,
             .pitch_a = pitch_a,
             .pitch_b = pitch_b,
-            .team = plan.team};
+            .team = plan.team,
+            .blocked = plan.blocked,
+            .unroll = plan.unroll};
 }
 
 namespace {
@@ -247,6 +250,7 @@ namespace {
 
 /// Appends the legal plans that differ from `plan` in rows, stages, blocks and ways of copying.
 void add_tsmttsm_stages(TsmttsmPlan plan, const ProductShape& shape, const Machine& machine,
+                        const PlanSpace& space,
                         std::vector<std::pair<double, TsmttsmPlan>>& costs) {
     const int bytes = shape.scalar_bytes();
     const int unit_m = copy_unit({}, shape.m, bytes);
@@ -264,9 +268,9 @@ void add_tsmttsm_stages(TsmttsmPlan plan, const ProductShape& shape, const Machi
         plan.run = run;
         const int row_bytes =
             bytes * (tiles->columns_m + (shape.same ? 0 : tiles->columns_n)) / parts;
-        for (const int stages : {2, 3, 4}) {
+        for (const int stages : space.stages) {
             for (const int kilobytes : {16, 24, 48, 72, 104, 150, 200}) {
-                for (const int blocks : {1, 2, 3, 4}) {
+                for (const int blocks : space.blocks) {
                     plan.stages = stages;
                     plan.blocks = blocks;
                     const int budget = kilobytes * 1024 / teams / stages;
@@ -302,45 +306,53 @@ void add_tsmttsm_stages(TsmttsmPlan plan, const ProductShape& shape, const Machi
 
 std::vector<TsmttsmPlan> tsmttsm_plans(const ProductShape& shape, const Machine& machine,
                                        std::size_t most) {
+    return tsmttsm_plans_in({}, shape, machine, most);
+}
+
+std::vector<TsmttsmPlan> tsmttsm_plans_in(const PlanSpace& space, const ProductShape& shape,
+                                          const Machine& machine, std::size_t most) {
     if (shape.streamed) {
         return streamed_sum_plans(shape, machine, most);
     }
     std::vector<std::pair<double, TsmttsmPlan>> costs;
     const int bytes = shape.scalar_bytes();
     const int words = words_of(shape);
-    const std::pair<int, int> teams[] = {{32, 128},  {64, 128},  {32, 256},  {64, 256},
-                                         {128, 256}, {256, 256}, {224, 224}, {96, 96}};
-    for (const auto& [team, threads] : teams) {
+    for (const auto& [team, threads] : space.teams) {
         TsmttsmPlan plan;
         plan.team = team;
         plan.threads = threads;
-        if (has_tensor_kernels(shape.scalar) && shape.m * shape.n >= 4) {
+        if (has_tensor_kernels(shape.scalar) && shape.m * shape.n >= 4 &&
+            space.tensor.value_or(true)) {
             plan.tensor = true;
             for (const int warps_m : {1, 2, 4, 8}) {
                 for (const int warps_n : {1, 2, 4, 8}) {
-                    plan.tile_m = warps_m;
-                    plan.tile_n = warps_n;
-                    add_tsmttsm_stages(plan, shape, machine, costs);
+                    if (space.has_tile(warps_m, warps_n)) {
+                        plan.tile_m = warps_m;
+                        plan.tile_n = warps_n;
+                        add_tsmttsm_stages(plan, shape, machine, space, costs);
+                    }
                 }
             }
         }
         plan.tensor = false;
         const int most_entries = words == 1 ? 144 : words == 2 ? 72 : 25;
-        if (has_tensor_kernels(shape.scalar) && shape.m * shape.n > 100) {
+        const bool slow = has_tensor_kernels(shape.scalar) && shape.m * shape.n > 100;
+        if (space.tensor.value_or(slow)) {
             continue;
         }
-        for (const int vector : {1, 2, 4}) {
+        for (const int vector : space.vectors) {
             if (vector * bytes > 16) {
                 break;
             }
             for (int tile_m = vector; tile_m <= 16; tile_m += vector) {
                 for (int tile_n = vector; tile_n <= 16; tile_n += vector) {
                     const bool wasteful = tile_m >= shape.m + vector || tile_n >= shape.n + vector;
-                    if (tile_m * tile_n <= most_entries && !wasteful) {
+                    if (tile_m * tile_n <= most_entries && !wasteful &&
+                        space.has_tile(tile_m, tile_n)) {
                         plan.vector = vector;
                         plan.tile_m = tile_m;
                         plan.tile_n = tile_n;
-                        add_tsmttsm_stages(plan, shape, machine, costs);
+                        add_tsmttsm_stages(plan, shape, machine, space, costs);
                     }
                 }
             }

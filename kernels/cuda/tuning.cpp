@@ -36,6 +36,19 @@ struct Tsmttsm {
         plan.rows = plan.stages = plan.blocks = 1;
         return to_text(plan);
     }
+    /// Plans that differ from `plan` in the fields that the model does not rank.
+    static std::vector<Plan> variants(const Plan& plan) {
+        std::vector<Plan> all;
+        for (const int unroll : {1, 2, 8}) {
+            all.push_back(plan);
+            all.back().unroll = unroll;
+        }
+        if (!plan.tensor && !plan.streamed) {
+            all.push_back(plan);
+            all.back().blocked = true;
+        }
+        return all;
+    }
     static double row_bytes(const TuneCase& which) {
         return static_cast<double>(sizeof(T)) * (which.m + (which.same ? 0 : which.n));
     }
@@ -53,6 +66,7 @@ struct Tsmm {
         plan.blocks = 1;
         return to_text(plan);
     }
+    static std::vector<Plan> variants(const Plan&) { return {}; }
     static double row_bytes(const TuneCase& which) {
         return static_cast<double>(sizeof(T)) * (which.m + which.n);
     }
@@ -124,8 +138,8 @@ class Search {
     Search(Context& ctx, const TuneOptions& options, Operands<T>& operands)
         : ctx_(ctx), options_(options), operands_(operands) {}
 
-    /// The best plans by the model, at most two per family, the former choice, and plans that are
-    /// good for shapes a few columns away.
+    /// The best plans by the model, at most two per family, variants of the first one, the former
+    /// choice, and plans that are good for shapes a few columns away.
     std::vector<typename Op::Plan> candidates(const TuneCase& which) {
         const ProductShape shape(which.scalar, which.m, which.n, which.same);
         const Machine& machine = ctx_.service<Planner>().machine();
@@ -134,6 +148,11 @@ class Search {
         for (const auto& plan : Op::plans(shape, machine, 2000)) {
             if (static_cast<int>(chosen.size()) < options_.candidates &&
                 ++family[Op::family(plan)] <= 2) {
+                chosen.push_back(plan);
+            }
+        }
+        if (!chosen.empty()) {
+            for (const auto& plan : Op::variants(typename Op::Plan(chosen.front()))) {
                 chosen.push_back(plan);
             }
         }
@@ -321,6 +340,7 @@ TuningTable table_of(Context& ctx, const std::string& file) {
 void choose_plans(Context& ctx, const PlanChoice& choice) {
     if (ctx.place() == Place::device) {
         choose_spmmv(ctx, choice.sparse);
+        choose_batched(ctx, choice.batched);
         ctx.service<Planner>().choose(choice);
     }
 }

@@ -539,5 +539,122 @@ TEST(BenchReport, TheSweepsOfHaidarAreThoseOfItsFigures) {
     }
 }
 
+TEST(BenchReport, EveryFigureHasSettingsThatItsKernelsTake) {
+    const std::pair<const char*, const char*> all[] = {
+        {"ernst2020", "15,16,16-tensor,17,19,20,21,21-sums,22,model"},
+        {"tsm2x2021", "5,6,model"},
+        {"tang2021", "13"},
+        {"haidar2018", "1,6,7,8,layout,autotuning"}};
+    for (const auto& [paper, names] : all) {
+        for (const Figure* const figure : figures_of(paper, names)) {
+            const auto settings = figure->settings(2e9);
+            EXPECT_GT(settings.size(), 9u) << paper << ' ' << figure->name;
+            EXPECT_GT(std::string(figure->published).size(), 10u);
+            for (const Setting& setting : settings) {
+                ASSERT_NE(setting.which.kernel, nullptr) << paper << ' ' << figure->name;
+                EXPECT_TRUE(setting.which.kernel->takes(setting.which.scalar));
+                EXPECT_FALSE(setting.row.empty() || setting.column.empty());
+                EXPECT_EQ(setting.fields.empty() || setting.plans > 0, true) << setting.fields;
+                EXPECT_EQ(setting.checked, setting.choice.reduction != Reduction::none);
+            }
+        }
+    }
+    EXPECT_EQ(figures_of("ernst2020", "16,15,16").size(), 2u);
+    EXPECT_EQ(figures_of("ernst2020", "16,15").front()->name, std::string("16"));
+    for (const char* list : {"99", "15,", ""}) {
+        EXPECT_THROW(figures_of("ernst2020", list), InputError) << list;
+    }
+    EXPECT_THROW(figures_of("smith1999", "15"), InputError);
+}
+
+/// Two widths: the first plan of a column takes 4 ms, the second 2 ms, the library 1 ms.
+TEST(BenchReport, AFigureShowsTheFastestOfItsPlans) {
+    Figure figure{"1", "a title", "width", Quantity::flops, "a statement", nullptr};
+    Document document = made_up_document();
+    Session& session = document.session;
+    session.results.clear();
+    std::vector<FigurePoint> points;
+    const auto add = [&](int width, const char* column, const char* plan, double clocks,
+                         double ms) {
+        const Case c{find_kernel("tsmttsm"), Dtype::d, {width, width}, 1000};
+        Result result = made_up("tsmttsm", Dtype::d, c.shape, c.rows);
+        result.library = figure_variant(plan);
+        result.seconds.median = 1e-3 * ms;
+        session.results.push_back(result);
+        points.push_back({{std::to_string(width), column, c}, result.library, {}, clocks});
+    };
+    add(4, "slow", "a", 4, 4);
+    add(4, "fast", "b", 3, 4);
+    add(4, "fast", "c", 2, 2);
+    add(8, "slow", "a", 1, 4);
+    session.results.push_back(made_up("tsmttsm", Dtype::d, {4, 4}, 1000));
+    session.results.back().seconds.median = 1e-3;
+    session.results.push_back(made_up("tsmttsm", Dtype::d, {4, 4}, 1000, "cublas"));
+    session.results.push_back(made_up("tsmttsm", Dtype::d, {8, 8}, 1000));
+    session.results.back().outcome = Outcome::incorrect;
+
+    const FigureTable table = table_of("ernst2020", figure, points, session);
+
+    EXPECT_EQ(table.columns, (std::vector<std::string>{"slow", "fast", "library", "cublas"}));
+    ASSERT_EQ(table.rows.size(), 2u);
+    const double flops = 2.0 * 1000 * 16;
+    const auto& cells = table.rows[0].second;
+    EXPECT_DOUBLE_EQ(cells[0].value.value(), 1e-9 * flops / 4e-3);
+    EXPECT_DOUBLE_EQ(cells[1].value.value(), 1e-9 * flops / 2e-3);
+    EXPECT_EQ(cells[1].library, figure_variant("c"));
+    EXPECT_DOUBLE_EQ(cells[2].value.value(), 1e-9 * flops / 1e-3);
+    EXPECT_TRUE(cells[3].value.has_value());
+    EXPECT_FALSE(table.rows[1].second[1].value || table.rows[1].second[2].value)
+        << "not measured, and incorrect";
+    ASSERT_EQ(table.remarks.size(), 3u);
+    EXPECT_EQ(table.remarks[0],
+              "fast / slow: 2.00 times as fast (geometric mean of 1 row), 2.00 to 2.00");
+    const std::string text = to_text(table);
+    for (const char* words : {"figure 1: a title, GFLOP/s", "paper: a statement", "cublas", " -"}) {
+        EXPECT_NE(text.find(words), std::string::npos) << words << text;
+    }
+    EXPECT_EQ(summary(document).find("quiver:"), std::string::npos) << summary(document);
+
+    document.figures.push_back(table);
+    const auto json = nlohmann::json::parse(to_json(document));
+    const auto& saved = json.at("figures").at(0);
+    EXPECT_EQ(saved.at("columns").size(), 4u);
+    EXPECT_EQ(saved.at("rows").at(0).at("cells").at(1).at("library"), figure_variant("c"));
+    EXPECT_TRUE(saved.at("rows").at(1).at("cells").at(1).at("value").is_null());
+
+    const auto cases = variants_of(points);
+    ASSERT_EQ(cases.size(), 2u);
+    EXPECT_EQ(cases[0].second.size(), 3u);
+}
+
+TEST(BenchReport, AFigureComparesAModelWithMeasurements) {
+    Figure figure{"model", "a title", "case", Quantity::flops, "a statement", nullptr, true};
+    Session session = made_up_document().session;
+    session.results.clear();
+    std::vector<FigurePoint> points;
+    const Case c{find_kernel("tsmm"), Dtype::d, {8, 8}, 1000};
+    // Exactly proportional but for the last one, which the model expects to be the fastest.
+    const std::pair<double, double> all[] = {{2, 2e-3}, {4, 4e-3}, {8, 8e-3}, {1, 4e-3}};
+    for (const auto& [clocks, seconds] : all) {
+        Result result = made_up("tsmm", Dtype::d, c.shape, c.rows);
+        result.library = figure_variant(std::to_string(clocks));
+        result.seconds.median = seconds;
+        session.results.push_back(result);
+        points.push_back({{"a", "plans", c}, result.library, {}, clocks});
+        points.push_back(points.back());  // listed twice, counted once
+    }
+    points.resize(6);
+    FigureTable table = table_of("ernst2020", figure, points, session);
+    EXPECT_EQ(table.rows.at(0).second.at(0).value, 3);
+    EXPECT_NEAR(*table.rows.at(0).second.at(1).value, 1, 1e-12);
+    EXPECT_NEAR(*table.rows.at(0).second.at(2).value, 0, 1e-9);
+    EXPECT_NEAR(*table.rows.at(0).second.at(3).value, 1, 1e-12);
+    points.push_back({{"a", "plans", c}, session.results.back().library, {}, 1});
+    table = table_of("ernst2020", figure, points, session);
+    EXPECT_NEAR(*table.rows.at(0).second.at(3).value, 2, 1e-12);
+    EXPECT_LT(*table.rows.at(0).second.at(1).value, 0.9);
+    EXPECT_GT(*table.rows.at(0).second.at(2).value, 10);
+}
+
 }  // namespace
 }  // namespace quiver::apps::bench

@@ -275,6 +275,20 @@ TEST(BenchCommand, MisuseIsRefusedWithOneLine) {
     EXPECT_EQ(read_file(broken), "{") << "a file that cannot be read is not changed";
 }
 
+TEST(BenchCommand, FiguresNeedAGpuAndAKnownName) {
+    const std::pair<const char*, const char*> misuses[] = {
+        {"ernst2020 --figure 15 --device host",
+         "--figure 15: compares kernels on a GPU, and this run uses the host"},
+        {"ernst2020 --figure 99", "--figure 99: the figures of ernst2020 are 15, 16"},
+        {"tsm2x2021 --figure 6 --resume x.json", "--resume: a figure"}};
+    for (const auto& [arguments, words] : misuses) {
+        const Outcome result = run_command(std::string("bench reproduce ") + arguments);
+        EXPECT_EQ(result.status, 2) << arguments;
+        EXPECT_NE(result.err.find(words), std::string::npos) << result.err;
+        EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+    }
+}
+
 TEST(BenchCommand, IsForOneProcess) {
     const Outcome outcome = run_command("bench kernels tsmm" + quick, 2);
     EXPECT_EQ(outcome.status, 2) << outcome.err;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// batched-lu, batched-cholesky: LU and Cholesky of a batch of `rows` column-major matrices.
+// batched-lu, batched-cholesky: LU and Cholesky of a batch of `rows` column-major matrices, and the
+// same for interleaved matrices.
 #include "kernels/batched.hpp"
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <limits>
 #include <vector>
 
+#include "apps/bench/kernels/batch_array.hpp"
 #include "apps/bench/kernels/kernels.hpp"
 #include "apps/bench/operands.hpp"
 #include "blockvec/error.hpp"
@@ -18,62 +20,19 @@
 namespace quiver::apps::bench {
 namespace {
 
-constexpr std::int64_t most_matrices = 1000000;
-/// The batch repeats after this many different matrices, or earlier if these would have more than
-/// period_elements elements.
-constexpr std::int64_t period_matrices = 257;
-constexpr std::int64_t period_elements = std::int64_t{1} << 22;
-
-/// An array of a plain type in the Context's place.
-template <class V>
-class Array {
-  public:
-    Array(Context& ctx, std::int64_t size, const char* what)
-        : ctx_(ctx),
-          size_(static_cast<std::size_t>(size)),
-          // NOLINTNEXTLINE(bugprone-sizeof-expression): V may be a pointer
-          memory_(ctx.allocate(memory_kind(ctx.place()), size_ * sizeof(V), what)) {}
-
-    std::span<V> part(std::int64_t first, std::int64_t count) {
-        return {memory_.template as<V>() + first, static_cast<std::size_t>(count)};
-    }
-    void put(const std::vector<V>& values) {
-        move(part(0, 1).data(), values.data(), values.size());
-    }
-    std::vector<V> get(std::int64_t first, std::int64_t count) {
-        std::vector<V> values(static_cast<std::size_t>(count));
-        move(values.data(), part(first, count).data(), values.size());
-        return values;
-    }
-
-  private:
-    void move(V* to, const V* from, std::size_t count) {
-        if (ctx_.place() == Place::device) {
-            // NOLINTNEXTLINE(bugprone-sizeof-expression)
-            device::copy(to, from, count * sizeof(V), ctx_.stream());
-            ctx_.synchronize();
-        } else {
-            std::copy_n(from, count, to);
-        }
-    }
-
-    Context& ctx_;
-    std::size_t size_;
-    Buffer memory_;
-};
-
 template <class T>
 class BatchedWorkload final : public Workload {
   public:
     BatchedWorkload(Context& ctx, const Case& c, double row_bytes, double least_bytes,
-                    bool cholesky)
+                    bool cholesky, bool interleaved)
         : ctx_(ctx),
           cholesky_(cholesky),
+          interleaved_(interleaved),
           n_(c.shape.n),
           elements_(n_ * n_),
           sets_(c, row_bytes, least_bytes),
-          inputs_(make_block<T>(ctx, sets_.rows, elements_)),
-          factors_(make_block<T>(ctx, sets_.stride * sets_.count, elements_ + sets_.gap)),
+          inputs_(make_block<T>(ctx, lines(), length())),
+          factors_(make_block<T>(ctx, lines_a_set() * sets_.count, length() + sets_.gap)),
           pivots_(ctx, sets_.stride * sets_.count * n_, "pivots"),
           status_(ctx, sets_.stride * sets_.count, "status"),
           pointers_(ctx, sets_.stride * sets_.count, "pointers") {
@@ -84,7 +43,7 @@ class BatchedWorkload final : public Workload {
         }
         pointers_.put(pointers);
         fill(ctx, T(std::numeric_limits<real_t<T>>::quiet_NaN()),
-             factors_.view().columns(elements_, sets_.gap));
+             factors_.view().columns(length(), sets_.gap));
     }
 
     std::int64_t sets() const override { return sets_.count; }
@@ -105,13 +64,14 @@ class BatchedWorkload final : public Workload {
         auto batch = MatrixBatch<T>::packed(block(set).data, sets_.rows, n_, n_, ctx_.place(),
                                             MatrixOrder::column_major);
         batch.stride = factors_.view().ld;
+        batch.interleaved = interleaved_;
         if (cholesky_) {
             cholesky_factor(ctx_, batch, status_of(set));
         } else {
             lu_factor(ctx_, batch, pivots_of(set), status_of(set));
         }
     }
-    bool has(Rival& rival) override { return library(rival) != nullptr; }
+    bool has(Rival& rival) override { return !interleaved_ && library(rival) != nullptr; }
     void run(Rival& rival, std::int64_t set) override {
         first_pivot_ = 1;
         library(rival)->run(BatchedCall<T>{
@@ -128,6 +88,9 @@ class BatchedWorkload final : public Workload {
         }
         const double cube = std::pow(n_, 3);
         const auto edge = std::clamp<std::int64_t>(static_cast<std::int64_t>(1e8 / cube), 1, 64);
+        if (interleaved_) {
+            return error_of_interleaved(set, std::min(edge, sets_.rows));
+        }
         return check_tall<T>(ctx_, block(set), std::min(edge, sets_.rows),
                              [&](std::int64_t row, const T* computed, Worst<T>& worst) {
                                  check_matrix(set, row, computed, worst);
@@ -138,8 +101,12 @@ class BatchedWorkload final : public Workload {
     Batched* library(Rival& rival) const {
         return cholesky_ ? rival.batched_cholesky() : rival.batched_lu();
     }
+    // The lines of a set are matrices or, if interleaved, elements of all matrices.
+    std::int64_t lines() const { return interleaved_ ? elements_ : sets_.rows; }
+    std::int64_t lines_a_set() const { return interleaved_ ? elements_ : sets_.stride; }
+    int length() const { return interleaved_ ? static_cast<int>(sets_.rows) : elements_; }
     BlockView<T> block(std::int64_t set) {
-        return factors_.view().columns(0, elements_).row_range(set * sets_.stride, sets_.rows);
+        return factors_.view().columns(0, length()).row_range(set * lines_a_set(), lines());
     }
     std::span<int> pivots_of(std::int64_t set) {
         return pivots_.part(set * sets_.stride * n_, sets_.rows * n_);
@@ -165,6 +132,10 @@ class BatchedWorkload final : public Workload {
                     T(real_part(made(b, i * n_ + i)) + static_cast<real_t<T>>(2 * n_));
             }
         }
+        if (interleaved_) {
+            interleave_inputs();
+            return;
+        }
         const BlockView<T> inputs = inputs_.view();
         copy(ctx_, made, inputs.row_range(0, period_));
         for (std::int64_t filled = period_; filled < inputs.rows;) {
@@ -172,6 +143,38 @@ class BatchedWorkload final : public Workload {
             copy(ctx_, inputs.row_range(0, count), inputs.row_range(filled, count));
             filled += count;
         }
+    }
+
+    void interleave_inputs() {
+        std::vector<T> all(static_cast<std::size_t>(elements_ * sets_.rows));
+        for (int e = 0; e < elements_; ++e) {
+            for (std::int64_t b = 0; b < sets_.rows; ++b) {
+                all[static_cast<std::size_t>(e * sets_.rows + b)] =
+                    matrices_[static_cast<std::size_t>(b % period_ * elements_ + e)];
+            }
+        }
+        copy(ctx_, BlockView<T>(all.data(), lines(), length(), length()), inputs_.view());
+    }
+
+    /// As check_tall, with the first and last `edge` matrices and every 64th part of the batch.
+    double error_of_interleaved(std::int64_t set, std::int64_t edge) {
+        const std::vector<T> all = to_host<T>(ctx_, block(set));
+        if (!std::all_of(all.begin(), all.end(), [](T value) { return is_finite(value); })) {
+            return std::numeric_limits<double>::infinity();
+        }
+        Worst<T> worst;
+        std::vector<T> matrix(static_cast<std::size_t>(elements_));
+        const std::int64_t step = std::max<std::int64_t>(sets_.rows / 64, 1);
+        for (std::int64_t b = 0; b < sets_.rows; ++b) {
+            if (b < edge || b >= sets_.rows - edge || b % step == 0) {
+                for (int e = 0; e < elements_; ++e) {
+                    matrix[static_cast<std::size_t>(e)] =
+                        all[static_cast<std::size_t>(e * sets_.rows + b)];
+                }
+                check_matrix(set, b, matrix.data(), worst);
+            }
+        }
+        return worst.ratio;
     }
 
     /// Compares every element of P A - L U or A - L L^H with 2 (n + 1) eps (|L| |U|); for complex
@@ -223,12 +226,13 @@ class BatchedWorkload final : public Workload {
 
     Context& ctx_;
     bool cholesky_;
+    bool interleaved_;
     int n_;
     int elements_;
     Sets sets_;
     BlockVector<T> inputs_, factors_;
-    Array<int> pivots_, status_;
-    Array<T*> pointers_;
+    BatchArray<int> pivots_, status_;
+    BatchArray<T*> pointers_;
     std::vector<T> matrices_;
     std::int64_t period_ = 1;
     int first_pivot_ = 0;
@@ -236,11 +240,19 @@ class BatchedWorkload final : public Workload {
 
 class BatchedKernel final : public Kernel {
   public:
-    explicit BatchedKernel(bool cholesky) : cholesky_(cholesky) {}
-    const char* name() const override { return cholesky_ ? "batched-cholesky" : "batched-lu"; }
-    const char* formula() const override {
-        return cholesky_ ? "A = L L^H, rows matrices" : "P A = L U, rows matrices";
+    explicit BatchedKernel(bool cholesky, bool interleaved = false)
+        : cholesky_(cholesky), interleaved_(interleaved) {}
+    const char* name() const override {
+        return interleaved_
+                   ? (cholesky_ ? "batched-cholesky-interleaved" : "batched-lu-interleaved")
+                   : (cholesky_ ? "batched-cholesky" : "batched-lu");
     }
+    const char* formula() const override {
+        return interleaved_ ? (cholesky_ ? "A = L L^H, rows interleaved matrices up to 16 x 16"
+                                         : "P A = L U, rows interleaved matrices up to 16 x 16")
+                            : (cholesky_ ? "A = L L^H, rows matrices" : "P A = L U, rows matrices");
+    }
+    bool belongs_to_all() const override { return !interleaved_; }
     Traffic traffic() const override { return Traffic::scale; }
     /// Counts whole matrices for Cholesky too, although only one triangle must be moved.
     Cost cost(const Case& c) const override {
@@ -265,19 +277,22 @@ class BatchedKernel final : public Kernel {
     }
     std::unique_ptr<Workload> prepare(Context& ctx, const Case& c,
                                       double least_bytes) const override {
-        const int largest = cholesky_ ? largest_batched_cholesky : largest_batched_lu;
+        const int largest = interleaved_ ? largest_interleaved
+                            : cholesky_  ? largest_batched_cholesky
+                                         : largest_batched_lu;
         if (c.shape.n > largest) {
             throw UnsupportedError(std::string(name()) + ": matrices of order 1 to " +
                                    std::to_string(largest));
         }
         return visit_dtype(c.scalar, [&]<class T>() -> std::unique_ptr<Workload> {
             return std::make_unique<BatchedWorkload<T>>(ctx, c, row_bytes(c), least_bytes,
-                                                        cholesky_);
+                                                        cholesky_, interleaved_);
         });
     }
 
   private:
     bool cholesky_;
+    bool interleaved_;
 };
 
 }  // namespace
@@ -285,7 +300,10 @@ class BatchedKernel final : public Kernel {
 std::span<const Kernel* const> batched_kernels() {
     static const BatchedKernel lu(false);
     static const BatchedKernel cholesky(true);
-    static const std::array<const Kernel*, 2> all{&lu, &cholesky};
+    static const BatchedKernel interleaved_lu(false, true);
+    static const BatchedKernel interleaved_cholesky(true, true);
+    static const std::array<const Kernel*, 4> all{&lu, &cholesky, &interleaved_lu,
+                                                  &interleaved_cholesky};
     return all;
 }
 

@@ -17,6 +17,7 @@ std::span<const Kernel* const> axpby_kernels();
 std::span<const Kernel* const> dots_kernels();
 std::span<const Kernel* const> spmmv_kernels();
 std::span<const Kernel* const> batched_kernels();
+std::span<const Kernel* const> batched_solve_kernels();
 std::span<const Kernel* const> mixed_kernels();
 std::span<const Kernel* const> mtsm_kernels();
 std::span<const Kernel* const> orth_kernels();

@@ -173,7 +173,7 @@ std::string compare(const Session& session) {
 }  // namespace
 
 const Paper& ernst2020() {
-    static const Paper paper{"ernst2020", cases, compare};
+    static const Paper paper{"ernst2020", cases, compare, ernst2020_figures()};
     return paper;
 }
 

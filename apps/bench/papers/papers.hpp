@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/bench/figures.hpp"
 #include "apps/bench/kernel.hpp"
 #include "apps/bench/runner.hpp"
 
@@ -20,6 +21,8 @@ struct Paper {
     std::vector<Case> (*cases)(double operand_bytes);
     /// A table with one line for each published number and ours.
     std::string (*compare)(const Session& session);
+    /// Figures that compare settings of kernels on a GPU.
+    std::vector<Figure> figures = {};
 };
 
 const Paper& ernst2020();
@@ -27,12 +30,17 @@ const Paper& tsm2x2021();
 const Paper& tang2021();
 const Paper& haidar2018();
 
+std::vector<Figure> ernst2020_figures();
+
 /// A line with the figure or section, the quantity, the published value and our value.
 std::string paper_line(const char* figure, const std::string& what, const std::string& paper,
                        const std::string& ours);
 
 /// Appends the case if it moves at most sixteen times `operand_bytes` or is the first one.
 void add_affordable(std::vector<Case>& cases, const Case& c, double operand_bytes);
+
+/// A case with square shape n, whose operands have the default size.
+Case square_case(const char* kernel, Dtype scalar, int n);
 
 /// Mean, least and largest value of `count` results.
 struct Spread {

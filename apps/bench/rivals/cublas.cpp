@@ -11,7 +11,11 @@
 namespace quiver::apps::bench {
 namespace {
 
-class CuBlas final : public Rival, public Gemm, public MixedGemm, public Batched {
+class CuBlas final : public Rival,
+                     public Gemm,
+                     public MixedGemm,
+                     public Batched,
+                     public BatchedSolve {
   public:
     explicit CuBlas(Context& ctx) {
         check(library_.find<decltype(cublasCreate_v2)>("cublasCreate_v2")(&handle_),
@@ -44,6 +48,17 @@ class CuBlas final : public Rival, public Gemm, public MixedGemm, public Batched
     }
     void run(const BatchedCall<std::complex<double>>& call) override {
         factor<cuDoubleComplex>(zgetrf_, call);
+    }
+    BatchedSolve* batched_solve() override { return this; }
+    void run(const BatchedSolveCall<float>& call) override { solve<float>(sgetrs_, sgetri_, call); }
+    void run(const BatchedSolveCall<double>& call) override {
+        solve<double>(dgetrs_, dgetri_, call);
+    }
+    void run(const BatchedSolveCall<std::complex<float>>& call) override {
+        solve<cuComplex>(cgetrs_, cgetri_, call);
+    }
+    void run(const BatchedSolveCall<std::complex<double>>& call) override {
+        solve<cuDoubleComplex>(zgetrs_, zgetri_, call);
     }
     MixedGemm* mixed_gemm() override { return this; }
     void run(const MixedGemmCall<half_t>& call) override { multiply_mixed(CUDA_R_16F, call); }
@@ -118,6 +133,22 @@ class CuBlas final : public Rival, public Gemm, public MixedGemm, public Batched
               "cublas getrfBatched");
     }
 
+    template <class V, class Solve, class Invert, class T>
+    void solve(Solve* getrs, Invert* getri, const BatchedSolveCall<T>& call) {
+        const auto* const factors = reinterpret_cast<const V* const*>(call.factors);
+        auto* const b = reinterpret_cast<V* const*>(call.b);
+        if (call.columns == 0) {
+            check(getri(handle_, call.n, factors, call.n, call.pivots, b, call.n, call.status,
+                        call.count),
+                  "cublas getriBatched");
+            return;
+        }
+        int info = 0;
+        check(getrs(handle_, CUBLAS_OP_N, call.n, call.columns, factors, call.n, call.pivots, b,
+                    call.n, &info, call.count),
+              "cublas getrsBatched");
+    }
+
     /// Like multiply, with sums in float.
     template <class T>
     void multiply_mixed(cudaDataType_t type, const MixedGemmCall<T>& call) {
@@ -154,6 +185,22 @@ class CuBlas final : public Rival, public Gemm, public MixedGemm, public Batched
         library_.find<decltype(cublasCgetrfBatched)>("cublasCgetrfBatched");
     decltype(cublasZgetrfBatched)* zgetrf_ =
         library_.find<decltype(cublasZgetrfBatched)>("cublasZgetrfBatched");
+    decltype(cublasSgetrsBatched)* sgetrs_ =
+        library_.find<decltype(cublasSgetrsBatched)>("cublasSgetrsBatched");
+    decltype(cublasDgetrsBatched)* dgetrs_ =
+        library_.find<decltype(cublasDgetrsBatched)>("cublasDgetrsBatched");
+    decltype(cublasCgetrsBatched)* cgetrs_ =
+        library_.find<decltype(cublasCgetrsBatched)>("cublasCgetrsBatched");
+    decltype(cublasZgetrsBatched)* zgetrs_ =
+        library_.find<decltype(cublasZgetrsBatched)>("cublasZgetrsBatched");
+    decltype(cublasSgetriBatched)* sgetri_ =
+        library_.find<decltype(cublasSgetriBatched)>("cublasSgetriBatched");
+    decltype(cublasDgetriBatched)* dgetri_ =
+        library_.find<decltype(cublasDgetriBatched)>("cublasDgetriBatched");
+    decltype(cublasCgetriBatched)* cgetri_ =
+        library_.find<decltype(cublasCgetriBatched)>("cublasCgetriBatched");
+    decltype(cublasZgetriBatched)* zgetri_ =
+        library_.find<decltype(cublasZgetriBatched)>("cublasZgetriBatched");
 };
 
 }  // namespace

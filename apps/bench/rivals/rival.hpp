@@ -91,6 +91,29 @@ class Batched {
     virtual void run(const BatchedCall<std::complex<double>>& call) = 0;
 };
 
+/// B = A^-1 B of `columns` columns or, if `columns` is 0, B = A^-1, for `count` column-major n x n
+/// matrices A (ld = n), from their LU factors. `pivots` (count x n) are numbered from 1. `status`:
+/// one number per matrix. All arrays are in the Context's place.
+template <class T>
+struct BatchedSolveCall {
+    int n;
+    int columns;
+    int count;
+    T* const* factors;
+    const int* pivots;
+    T* const* b;
+    int* status;
+};
+
+class BatchedSolve {
+  public:
+    virtual ~BatchedSolve() = default;
+    virtual void run(const BatchedSolveCall<float>& call) = 0;
+    virtual void run(const BatchedSolveCall<double>& call) = 0;
+    virtual void run(const BatchedSolveCall<std::complex<float>>& call) = 0;
+    virtual void run(const BatchedSolveCall<std::complex<double>>& call) = 0;
+};
+
 /// X = Q R, where Q overwrites X. X is in the Context's place, R (n x n) in host memory.
 template <class T>
 struct QrCall {
@@ -120,6 +143,7 @@ class Rival {
     virtual Qr* qr() { return nullptr; }
     virtual Batched* batched_lu() { return nullptr; }
     virtual Batched* batched_cholesky() { return nullptr; }
+    virtual BatchedSolve* batched_solve() { return nullptr; }
 };
 
 using Rivals = std::vector<std::unique_ptr<Rival>>;

@@ -81,6 +81,37 @@ void direct_row(const MtsmArgs<T, T>& args, const T* x, int pitch, std::int64_t 
     }
 }
 
+/// Y = alpha B X + beta Y without shared memory and without prefetching (TSM2X, algorithms 1 and
+/// 2), for experiments only. A thread computes a row of Y. outer: an element of B serves all
+/// columns at once; otherwise the thread reads its row of B once for each column.
+template <class T, int N, bool OUTER>
+__global__ void __launch_bounds__(256) mtsm_plain(MtsmArgs<T, T> args, T*, unsigned*) {
+    const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (row >= args.m) {
+        return;
+    }
+    constexpr int together = OUTER ? N : 1;
+#pragma unroll 1
+    for (int first = 0; first < N; first += together) {
+        T sum[together] = {};
+#pragma unroll 1
+        for (std::int64_t i = 0; i < args.k; ++i) {
+            const T left = args.a[row + i * args.lda];
+#pragma unroll
+            for (int j = 0; j < together; ++j) {
+                sum[j] =
+                    multiply_add(left, args.x[i * args.x_row + (first + j) * args.x_col], sum[j]);
+            }
+        }
+#pragma unroll
+        for (int j = 0; j < together; ++j) {
+            T& y = args.y[row * args.y_row + (first + j) * args.y_col];
+            const T product = multiply(args.alpha, sum[j]);
+            y = is_zero(args.beta) ? product : multiply_add(args.beta, y, product);
+        }
+    }
+}
+
 /// vector: adjacent rows of a thread; if more than 1, columns of B and Y start at multiples of
 /// `vector` elements. ahead: columns of B whose loads are in flight together. conjugated: B is
 /// conjugated. The rows of Y are adjacent (y_row = 1).

@@ -227,12 +227,15 @@ void sum_parts(int size, const T* parts, std::int64_t stride, int count, T* shar
 /// blocks count as one block, and each of them has written size / panels of its numbers. If the
 /// launch has more than one `group` of blocks, the sum has two levels: the last block of each group
 /// sums the group, and the last of these blocks sums the groups, so that a single multiprocessor
-/// need not read wide results of many blocks. Uses 1 + ceil(blocks / group) counters. All threads
-/// must call this after their block has written its partials; MOST, THREADS and `shared` are those
-/// of sum_parts.
+/// need not read wide results of many blocks. If `group` is 0, the partials are not summed. Uses 1
+/// + ceil(blocks / group) counters. All threads must call this after their block has written its
+/// partials; MOST, THREADS and `shared` are those of sum_parts.
 template <int MOST, int THREADS, class T, class Store>
 void sum_over_blocks(int size, T* partials, unsigned* counters, int group, T* shared, Store store,
                      int panels = 1) {
+    if (group == 0) {
+        return;
+    }
     const int blocks = gridDim.x / panels;
     const int groups = ceil_div(blocks, group);
     const int mine = blockIdx.x / panels / group;

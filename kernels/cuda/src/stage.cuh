@@ -397,10 +397,24 @@ struct Chunks {
 
 /// Calls read(stage) and then finish(chunk) for each chunk, by all threads of a team. The threads
 /// call start(stage, chunk) STAGES - 1 chunks earlier, and prepare() while the first copies are in
-/// flight.
+/// flight. With one stage, they wait for the copies of each chunk at once.
 template <int STAGES, int TEAM, class Start, class Prepare, class Read, class Finish>
 void for_copied_chunks(int team, Chunks chunks, Start start, Prepare prepare, Read read,
                        Finish finish) {
+    if constexpr (STAGES == 1) {
+        prepare();
+        for (std::int64_t chunk = chunks.first; chunk < chunks.end; chunk += chunks.stride) {
+            sync_team<TEAM>(team);  // no thread uses the former chunk
+            start(0, chunk);
+            commit_copies();
+            wait_for_copies<0>();
+            sync_team<TEAM>(team);
+            read(0);
+            finish(chunk);
+        }
+        return;
+    }
+    constexpr int pending = STAGES > 1 ? STAGES - 2 : 0;
     std::int64_t ahead = chunks.first;
     const auto start_next = [&](int stage) {
         if (ahead < chunks.end) {
@@ -416,7 +430,7 @@ void for_copied_chunks(int team, Chunks chunks, Start start, Prepare prepare, Re
     prepare();
     int stage = 0;
     for (std::int64_t chunk = chunks.first; chunk < chunks.end; chunk += chunks.stride) {
-        wait_for_copies<STAGES - 2>();
+        wait_for_copies<pending>();
         // The copies of this stage have arrived for all threads, and no thread uses the stage that
         // is filled next.
         sync_team<TEAM>(team);

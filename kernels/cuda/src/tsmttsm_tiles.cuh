@@ -28,11 +28,11 @@ struct NoWeights {
 };
 
 /// Sums of tile_m x tile_n entries by plain multiply-adds. Columns are loaded in vectors,
-/// interleaved with those of neighbouring threads. With `same` (A is B, tile_m = tile_n) only
-/// thread pairs on and above the diagonal exist; they cover every entry or its mirror image. If the
-/// pitches are not multiples of the vector, a row starts within a vector, at the same offset in
-/// every row of a class. A lane processes the rows of one class only, and its columns are shifted
-/// by this offset.
+/// interleaved with those of neighbouring threads or, with `blocked`, next to each other. With
+/// `same` (A is B, tile_m = tile_n) only thread pairs on and above the diagonal exist; they cover
+/// every entry or its mirror image. If the pitches are not multiples of the vector, a row starts
+/// within a vector, at the same offset in every row of a class. A lane processes the rows of one
+/// class only, and its columns are shifted by this offset.
 template <class T, SumTileConfig CFG>
 class FmaTile {
     static constexpr int divisor_a = greatest_common_divisor(CFG.vector, CFG.pitch_a);
@@ -77,7 +77,7 @@ class FmaTile {
         }
         a += lane * CFG.pitch_a - shift_a_;
         b += lane * CFG.pitch_b - shift_b_;
-#pragma unroll 4
+#pragma unroll(CFG.unroll > 0 ? CFG.unroll : 4)
         for (int step = 0; step < ROWS / lanes; ++step) {
             T left[CFG.tile_m];
             T right[CFG.tile_n];
@@ -109,10 +109,10 @@ class FmaTile {
     }
     /// The row of an entry; negative or beyond the last row if the entry does not exist.
     int row(int entry) const {
-        return column<threads_m>(thread_m_, entry / CFG.tile_n) - shift_a_;
+        return column<CFG.tile_m, threads_m>(thread_m_, entry / CFG.tile_n) - shift_a_;
     }
     int col(int entry) const {
-        return column<threads_n>(thread_n_, entry % CFG.tile_n) - shift_b_;
+        return column<CFG.tile_n, threads_n>(thread_n_, entry % CFG.tile_n) - shift_b_;
     }
 
     const int lane;
@@ -122,16 +122,18 @@ class FmaTile {
   private:
     const int shift_a_;
     const int shift_b_;
-    template <int COUNT>
+    template <int TILE, int COUNT>
     static int column(int thread, int entry) {
-        return (entry / CFG.vector * COUNT + thread) * CFG.vector + entry % CFG.vector;
+        return CFG.blocked
+                   ? thread * TILE + entry
+                   : (entry / CFG.vector * COUNT + thread) * CFG.vector + entry % CFG.vector;
     }
     template <int TILE, int COUNT>
     static void load(const T* shared, int thread, T (&to)[TILE]) {
 #pragma unroll
         for (int i = 0; i < TILE; i += CFG.vector) {
-            const Pack<T, CFG.vector> pack =
-                *reinterpret_cast<const Pack<T, CFG.vector>*>(shared + column<COUNT>(thread, i));
+            const Pack<T, CFG.vector> pack = *reinterpret_cast<const Pack<T, CFG.vector>*>(
+                shared + column<TILE, COUNT>(thread, i));
 #pragma unroll
             for (int v = 0; v < CFG.vector; ++v) {
                 to[i + v] = pack.value[v];
@@ -180,7 +182,7 @@ class MmaTile {
         static_assert(ROWS % row_multiple == 0);
         const double* const real_a = reinterpret_cast<const double*>(a) + t_ * real_pitch_a + g_;
         const double* const real_b = reinterpret_cast<const double*>(b) + t_ * real_pitch_b + g_;
-#pragma unroll 2
+#pragma unroll(CFG.unroll > 0 ? CFG.unroll : 2)
         for (int first = lane * (4 * CFG.vector); first < ROWS; first += row_multiple) {
             double left[tiles_m][2 * CFG.vector];
             decltype(weights.at(0)) weight[CFG.vector];

@@ -64,7 +64,9 @@ TYPED_TEST(MixedProducts, AnyPlanOfTsmttsmIsRight) {
                                        0.0F, expected.values.data(), n});
         MixedTsmttsmArgs<T, float> args{rows,    m,     n,    2.0F,    av.data, av.ld,
                                         bv.data, bv.ld, 0.0F, nullptr, n};
-        const auto plans = mixed_plans(cuda::mixed_shape(args), machine);
+        const cuda::MixedShape shape = cuda::mixed_shape(args);
+        const bool fold = this->generator() % 3 > 0;
+        const auto plans = mixed_plans(fold ? shape : unfolded(shape), machine);
         ASSERT_FALSE(plans.empty());
         const auto& plan = plans[this->generator() % plans.size()];
         SCOPED_TRACE(std::to_string(rows) + " rows, " + std::to_string(m) + " x " +

@@ -18,6 +18,22 @@ struct Problem {
     bool along_sum, conjugated, x_rows, y_rows;
 };
 
+/// Changes some plans to ones that only experiments use, if these are legal.
+void vary(cuda::MtsmPlan& plan, const cuda::MtsmShape& shape, const cuda::Machine& machine,
+          std::mt19937_64& generator) {
+    cuda::MtsmPlan other = plan;
+    if (plan.direct) {
+        other.tcf = static_cast<int>(generator() % 4) * plan.rows_a_thread;
+    } else if (generator() % 4 == 0) {
+        other.plain = 1 + static_cast<int>(generator() % 2);
+    } else if (generator() % 4 == 0) {
+        other.stages = 1;
+    }
+    if (kernel_of(other, shape, machine)) {
+        plan = other;
+    }
+}
+
 /// Compares a random plan among those that `allowed` accepts with the reference; a no-op if there
 /// is none.
 template <class A, class T, class Allowed>
@@ -67,7 +83,8 @@ void check_plan(Context& ctx, std::mt19937_64& generator, const Problem& problem
     if (plans.empty()) {
         return;
     }
-    const cuda::MtsmPlan& plan = plans[generator() % plans.size()];
+    cuda::MtsmPlan plan = plans[generator() % plans.size()];
+    vary(plan, cuda::mtsm_shape(args), ctx.service<cuda::Planner>().machine(), generator);
     SCOPED_TRACE(std::to_string(m) + " x " + std::to_string(k) + " x " + std::to_string(n) +
                  (along_sum ? ", along the sum, " : ", across the sum, ") + to_text(plan));
     const Scratch workspace =

@@ -24,6 +24,7 @@
 #include "kernels/cuda/mtsm_plan.hpp"
 #include "kernels/cuda/nvrtc_compile.hpp"
 #include "kernels/cuda/plan.hpp"
+#include "kernels/cuda/plan_fields.hpp"
 #include "kernels/cuda/planner.hpp"
 #include "kernels/cuda/shifted_gram_tiling.hpp"
 #include "kernels/cuda/shipped_tuning.hpp"
@@ -679,6 +680,42 @@ TEST(Nvrtc, CompilesShiftedMtsmWithoutSpills) {
 
     EXPECT_EQ(batch.offered(), 16u);
     EXPECT_EQ(report("shifted mtsm, sm_90", all), 0);
+}
+
+/// Plans that only experiments use (plan_fields.hpp).
+TEST(Nvrtc, CompilesPlansOfExperiments) {
+    Batch batch(2);
+    const auto add = [&]<class Plan>(const typename Plan::Request& request, const char* fields) {
+        for (const auto& [clocks, plan] : plans_with<Plan>(request, {}, PlanFields(fields), 1)) {
+            const auto kernel = kernel_of(plan, request, {});
+            batch.add(kernel->source, "sm_90", kernel->expression);
+        }
+    };
+    for (const Dtype scalar : {Dtype::s, Dtype::d, Dtype::z}) {
+        for (const int width : {5, 8, 32}) {
+            const ProductShape shape(scalar, width, width);
+            const Served request{shape, plain(shape, width), plain(shape, width)};
+            add.operator()<TsmttsmPlan>(request, "tensor=0 stages=1");
+            add.operator()<TsmttsmPlan>(request, "tensor=0 stages=3 blocked=1 unroll=8");
+            add.operator()<TsmttsmPlan>(request, "stages=1");
+            add.operator()<TsmmPlan>(request, "stages=1");
+        }
+        MtsmShape shape;
+        shape.a = shape.scalar = scalar;
+        shape.n = 16;
+        for (const char* const fields :
+             {"plain=1 direct=0", "plain=2 direct=0", "plain=0 direct=0 stages=1"}) {
+            add.operator()<MtsmPlan>(shape, fields);
+        }
+    }
+    MixedShape mixed;
+    mixed.m = mixed.n = 3;
+    add.operator()<MixedPlan>(mixed, "fold=1");
+
+    const auto all = batch.compile_all();
+
+    EXPECT_GT(batch.offered(), 40u);
+    report("plans of experiments, sm_90", all);
 }
 
 TEST(Nvrtc, CompilesDirectMtsmWithoutSpills) {

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "blockvec/error.hpp"
+#include "kernels/cuda/plan_fields.hpp"
 #include "kernels/cuda/planner.hpp"
 #include "kernels/cuda/shipped_tuning.hpp"
 
@@ -592,13 +593,104 @@ TEST(Plans, IllegalOnesAreRefused) {
     const ProductShape shape(Dtype::d, 8, 8);
     const TsmttsmPlan good = tsmttsm_plans(shape, {}, 1).at(0);
     for (const auto& change : std::vector<std::function<void(TsmttsmPlan&)>>{
-             [](auto& plan) { plan.rows = 0; }, [](auto& plan) { plan.stages = 1; },
-             [](auto& plan) { plan.team = 48; }, [](auto& plan) { plan.team = 0; },
-             [](auto& plan) { plan.rows *= 4096; }, [](auto& plan) { plan.tile_m = 0; }}) {
+             [](auto& plan) { plan.rows = 0; }, [](auto& plan) { plan.stages = 0; },
+             [](auto& plan) { plan.bulk = true, plan.stages = 1; },
+             [](auto& plan) { plan.unroll = -1; }, [](auto& plan) { plan.team = 48; },
+             [](auto& plan) { plan.team = 0; }, [](auto& plan) { plan.rows *= 4096; },
+             [](auto& plan) { plan.tile_m = 0; }}) {
         TsmttsmPlan bad = good;
         change(bad);
         EXPECT_EQ(model_clocks(bad, shape, {}), HUGE_VAL) << to_text(bad);
     }
+}
+
+/// The request for a product of contiguous blocks.
+Served contiguous(Dtype scalar, int m, int n) {
+    const ProductShape shape(scalar, m, n);
+    const int bytes = shape.scalar_bytes();
+    return {shape, Layout::of(nullptr, m, m, bytes), Layout::of(nullptr, n, n, bytes)};
+}
+
+TEST(PlanFields, PlansOfProductsHaveTheGivenFields) {
+    for (const Dtype scalar : {Dtype::s, Dtype::d, Dtype::z}) {
+        const int tile = scalar == Dtype::z ? 2 : 4;
+        const PlanFields fields("tensor=0 stages=1 blocked=1 unroll=8 tile_n=" +
+                                std::to_string(tile));
+        const auto found = plans_with<TsmttsmPlan>(contiguous(scalar, 32, 32), {}, fields, 5);
+        ASSERT_EQ(found.size(), 5u);
+        for (const auto& [clocks, plan] : found) {
+            EXPECT_TRUE(!plan.tensor && plan.stages == 1 && plan.blocked && plan.unroll == 8 &&
+                        plan.tile_n == tile)
+                << to_text(plan);
+            EXPECT_EQ(plan_of<TsmttsmPlan>(to_text(plan)), plan);
+            EXPECT_LE(found.front().first, clocks);
+            EXPECT_GT(clocks, 0);
+        }
+        const PlanFields of_rows("tensor=0 in_registers=1 threads=64 tile_rows=2");
+        for (const auto& [clocks, plan] :
+             plans_with<TsmmPlan>(contiguous(scalar, 4, 4), {}, of_rows, 5)) {
+            EXPECT_TRUE(plan.in_registers && plan.threads == 64 && plan.tile_rows == 2)
+                << to_text(plan);
+        }
+        EXPECT_FALSE(plans_with<TsmmPlan>(contiguous(scalar, 4, 4), {}, of_rows, 5).empty());
+    }
+    const Served any = contiguous(Dtype::d, 8, 8);
+    EXPECT_THROW(plans_with<TsmmPlan>(any, {}, PlanFields("tile_m=1"), 1), InputError);
+    for (const char* const text : {"stages", "stages=", "stages=x", "=3"}) {
+        EXPECT_THROW(plans_with<TsmmPlan>(any, {}, PlanFields(text), 1), InputError) << text;
+    }
+    EXPECT_EQ(plans_with<TsmttsmPlan>(any, {}, PlanFields(""), 1).front().second,
+              tsmttsm_plans(any.shape, {}, 1).front());
+}
+
+TEST(PlanFields, OneStageCannotBeCopiedInBulk) {
+    const Served request = contiguous(Dtype::d, 16, 16);
+    EXPECT_TRUE(plans_with<TsmttsmPlan>(request, {}, PlanFields("stages=1 bulk=1"), 1).empty());
+    EXPECT_TRUE(plans_with<TsmmPlan>(request, {}, PlanFields("stages=1 bulk=1"), 1).empty());
+    EXPECT_FALSE(plans_with<TsmmPlan>(request, {}, PlanFields("stages=1 bulk=0"), 1).empty());
+    EXPECT_TRUE(plans_with<TsmttsmPlan>(request, {}, PlanFields("tensor=1 blocked=1"), 1).empty());
+}
+
+TEST(PlanFields, ExperimentsOfTsm2x) {
+    MtsmShape shape;
+    shape.n = 16;
+    shape.x_rows = false;
+    shape.unit_x = 8;
+    shape.unit_y = 16;
+    shape.log_m = 20;
+    shape.log_k = 4;
+    const auto one = [&](const char* fields) {
+        const auto found = plans_with<MtsmPlan>(shape, {}, PlanFields(fields), 1);
+        EXPECT_EQ(found.size(), 1u) << fields;
+        return found.empty() ? MtsmPlan{} : found.front().second;
+    };
+    const auto blocks = kernel_of(one("direct=1 tcf=64"), shape, {});
+    ASSERT_TRUE(blocks);
+    EXPECT_EQ(blocks->rows_a_block, 64 * MtsmPlan::threads);
+    EXPECT_EQ(kernel_of(one("direct=1 tcf=1"), shape, {})->rows_a_block, MtsmPlan::threads);
+    for (const char* const version : {"plain=1 direct=0", "plain=2 direct=0"}) {
+        const auto kernel = kernel_of(one(version), shape, {});
+        ASSERT_TRUE(kernel);
+        EXPECT_NE(kernel->expression.find("mtsm_plain"), std::string::npos);
+        EXPECT_EQ(kernel->shared_bytes, 0u);
+    }
+    EXPECT_EQ(one("plain=0 direct=0 stages=1").stages, 1);
+    for (const MtsmPlan& plan : mtsm_plans(shape, {})) {
+        EXPECT_TRUE(plan.plain == 0 && plan.tcf == 0 && plan.stages > 1) << to_text(plan);
+    }
+}
+
+TEST(PlanFields, RowsNeedNotBeFolded) {
+    MixedShape shape;
+    shape.m = 3;
+    shape.n = 3;
+    const auto folded = plans_with<MixedPlan>(shape, {}, PlanFields(""), 3);
+    const auto apart = plans_with<MixedPlan>(shape, {}, PlanFields("fold=1"), 3);
+    ASSERT_TRUE(!folded.empty() && !apart.empty());
+    EXPECT_EQ(folded.front().second.fold, 8);
+    EXPECT_EQ(apart.front().second.fold, 1);
+    EXPECT_NE(kernel_of(folded.front().second, shape, {})->expression,
+              kernel_of(apart.front().second, shape, {})->expression);
 }
 
 }  // namespace

@@ -193,6 +193,84 @@ TYPED_TEST(PlannedProducts, AnyPlanOfTsmttsmIsRight) {
     }
 }
 
+/// Plans without prefetching, with blocked columns, and with other unrolling, which only
+/// experiments use.
+TYPED_TEST(PlannedProducts, PlansOfExperimentsAreRight) {
+    Context ctx = make_context();
+    const cuda::Machine& machine = ctx.service<cuda::Planner>().machine();
+    int changed = 0;
+    for (auto& trial : this->template trials<cuda::TsmttsmPlan>(ctx, true, cuda::tsmttsm_plans)) {
+        cuda::TsmttsmPlan plan = trial.plan;
+        plan.bulk = false;
+        plan.stages = this->generator() % 2 == 0 ? 1 : plan.stages;
+        plan.blocked = !plan.tensor;
+        plan.unroll = 1 << this->generator() % 4;
+        const cuda::ProductShape shape(dtype_v<TypeParam>, trial.m, trial.n, trial.same);
+        if (cuda::kernel_of(plan, shape, {}, {}, machine)) {
+            trial.plan = plan;
+            ++changed;
+        }
+        this->check_tsmttsm(ctx, trial);
+    }
+    for (auto& trial : this->template trials<cuda::TsmmPlan>(ctx, false, cuda::tsmm_plans)) {
+        trial.plan.bulk = false;
+        trial.plan.stages = 1;
+        this->check_tsmm(ctx, trial);
+    }
+    EXPECT_GT(changed, 0);
+}
+
+/// The partial sums of all blocks, without the reduction: their sum is C, which is not written.
+TYPED_TEST(PlannedProducts, WithoutAReductionTheBlocksLeaveTheirSums) {
+    using T = TypeParam;
+    Context ctx = make_context();
+    constexpr std::int64_t rows = 20'011;
+    constexpr int m = 5;
+    constexpr int n = 8;
+    const RowMap map = RowMap::by_rows(ctx.comm(), rows);
+    const auto a = random_global<T>(this->generator, rows, m);
+    const auto b = random_global<T>(this->generator, rows, n);
+    TestBlock<T> a_block(ctx, a, map, layouts[0]);
+    TestBlock<T> b_block(ctx, b, map, layouts[0]);
+    const auto old = poisoned_global<T>(m, n);
+    TestBlock<T> c_block(ctx, old, layouts[0], Place::device);
+    const auto av = a_block.view();
+    const auto bv = b_block.view();
+    const auto cv = c_block.view();
+    const TsmttsmArgs<T> args{rows,    m,     n,    T(1),    av.data, av.ld,
+                              bv.data, bv.ld, T(0), cv.data, cv.ld};
+    const auto plan =
+        cuda::tsmttsm_plans({dtype_v<T>, m, n}, ctx.service<cuda::Planner>().machine(), 1).at(0);
+    const std::size_t bytes = cuda::workspace_bytes(ctx, args, plan);
+    const Scratch workspace = ctx.scratch(MemoryKind::device, bytes);
+    choose_plans(ctx, {.reduction = Reduction::none});
+
+    cuda::tsmttsm(ctx, args, plan, workspace.as<void>());
+
+    choose_plans(ctx, {});
+    std::vector<T> parts(bytes / sizeof(T));
+    device::copy(parts.data(), workspace.as<T>(), bytes, ctx.stream());
+    ctx.synchronize();
+    ASSERT_GT(parts.size(), 2u * m * n) << "several blocks";
+    auto expected = old;
+    reference::tsmttsm<wide_t<T>>(TsmttsmArgs<T>{
+        rows, m, n, T(1), a.values.data(), m, b.values.data(), n, T(0), expected.values.data(), n});
+    for (int i = 0; i < m; ++i) {
+        for (int j = 0; j < n; ++j) {
+            wide_t<T> sum(0);
+            for (std::size_t e = static_cast<std::size_t>(i * n + j); e < parts.size();
+                 e += m * n) {
+                sum += wide_t<T>(parts[e]);
+            }
+            const long double bound =
+                sum_bound(rows, T(1), a.column_norm(i) * b.column_norm(j), T(0), 0.0);
+            EXPECT_LE(std::abs(sum - wide_t<T>(expected(i, j))), bound) << i << ", " << j;
+        }
+    }
+    const auto left = c_block.result();
+    EXPECT_EQ(std::memcmp(left.values.data(), old.values.data(), old.values.size() * sizeof(T)), 0);
+}
+
 /// 224 threads have seven lanes of 32 slots. Rows of odd width divide them into two classes of
 /// three lanes, and the seventh lane must not read shared memory beyond the stages.
 TYPED_TEST(PlannedProducts, ALaneWithoutRowsReadsNothing) {
