@@ -131,7 +131,7 @@ int streamed_sums_panel(Dtype scalar, int m, bool aligned) {
 namespace {
 
 /// Numbers of columns, from first to last.
-struct Columns {
+struct ColumnRange {
     int first, last;
     bool contain(int columns) const { return first <= columns && columns <= last; }
 };
@@ -139,7 +139,7 @@ constexpr int any_number = std::numeric_limits<int>::max();
 
 /// Products that cuBLAS computes faster, as a range of m and a range of n.
 struct VendorShapes {
-    Columns m, n;
+    ColumnRange m, n;
 };
 bool contain(std::span<const VendorShapes> shapes, int m, int n) {
     return std::any_of(shapes.begin(), shapes.end(), [&](const VendorShapes& each) {

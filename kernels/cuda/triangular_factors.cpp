@@ -28,10 +28,10 @@ constexpr cudaDataType data_type = std::is_same_v<T, float>                 ? CU
                                    : std::is_same_v<T, std::complex<float>> ? CUDA_C_32F
                                                                             : CUDA_C_64F;
 template <class T>
-constexpr char letter = std::is_same_v<T, float>                 ? 'S'
-                        : std::is_same_v<T, double>              ? 'D'
-                        : std::is_same_v<T, std::complex<float>> ? 'C'
-                                                                 : 'Z';
+constexpr char routine_letter = std::is_same_v<T, float>                 ? 'S'
+                                : std::is_same_v<T, double>              ? 'D'
+                                : std::is_same_v<T, std::complex<float>> ? 'C'
+                                                                         : 'Z';
 
 /// The library and its handle for a Context's stream.
 class CuSparse {
@@ -57,7 +57,7 @@ class CuSparse {
     /// layout.
     template <class T, class F>
     F* find_lu(const char* name) const {
-        return find<F>((std::string("cusparse") + letter<T> + "csrilu02" + name).c_str());
+        return find<F>((std::string("cusparse") + routine_letter<T> + "csrilu02" + name).c_str());
     }
 
     SharedLibrary library{"libcusparse.so." + std::to_string(CUSPARSE_VER_MAJOR)};
