@@ -18,6 +18,7 @@
 #include "kernels/cuda/batched_tiling.hpp"
 #include "kernels/cuda/ceilings.hpp"
 #include "kernels/cuda/expressions.hpp"
+#include "kernels/cuda/gram_twofold_tiling.hpp"
 #include "kernels/cuda/hamiltonian_launch.hpp"
 #include "kernels/cuda/kernel_requests.hpp"
 #include "kernels/cuda/kmeans_tiling.hpp"
@@ -476,6 +477,24 @@ TEST(Nvrtc, CompilesShiftedGramsWithoutSpills) {
 
     EXPECT_EQ(batch.offered(), 120u);
     EXPECT_EQ(report("shifted Gram matrices, sm_80, sm_90", all), 0);
+}
+
+TEST(Nvrtc, CompilesTwofoldGramsWithoutSpills) {
+    Batch batch(3);
+    for (const char* arch : {"sm_80", "sm_90"}) {
+        const std::size_t shared = machine_of(arch).shared_per_block;
+        batch.add("gram_twofold.cuh", arch, instance("column_maxima", block_threads));
+        for (const int n : {1, 8, 13, 16, 20, 32, 40, 48, 56, 63, 64}) {
+            const GramTwofoldTiling tiling(n, shared);
+            EXPECT_LE(tiling.shared_bytes * static_cast<std::size_t>(tiling.config.blocks), shared);
+            batch.add("gram_twofold.cuh", arch, expression(tiling));
+        }
+    }
+
+    const auto all = batch.compile_all();
+
+    EXPECT_EQ(batch.offered(), 24u);
+    EXPECT_EQ(report("twofold Gram matrices, sm_80, sm_90", all), 0);
 }
 
 template <class T>
