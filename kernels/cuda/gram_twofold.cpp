@@ -14,8 +14,9 @@ constexpr std::size_t maxima_bytes = widest_panel * sizeof(std::uint32_t);
 constexpr int maxima_blocks = 8;
 constexpr std::size_t twofold_bytes = 2 * sizeof(double);
 
-GramTwofoldTiling gram_twofold_tiling(const Context& ctx, int n) {
-    return GramTwofoldTiling(n, shared_bytes_per_block(ctx));
+GramTwofoldTiling gram_twofold_tiling(const Context& ctx, const GramTwofoldArgs& args) {
+    return GramTwofoldTiling(args.n, Layout::of(args.x, args.n, args.ldx, sizeof(double)),
+                             shared_bytes_per_block(ctx));
 }
 
 }  // namespace
@@ -24,7 +25,7 @@ std::size_t workspace_bytes(Context& ctx, const GramTwofoldArgs& args) {
     if (args.n > widest_panel) {
         return workspace_bytes(ctx, product_of(args));
     }
-    const GramTwofoldTiling tiling = gram_twofold_tiling(ctx, args.n);
+    const GramTwofoldTiling tiling = gram_twofold_tiling(ctx, args);
     const auto n = static_cast<std::size_t>(args.n);
     return maxima_bytes + blocks_for(ctx, args.rows, tiling.config.rows, tiling.config.blocks) * n *
                               n * twofold_bytes;
@@ -42,7 +43,7 @@ void gram_twofold(Context& ctx, const GramTwofoldArgs& args, void* workspace) {
            {.blocks = blocks_for(ctx, args.rows, block_threads / args.n, maxima_blocks),
             .threads = block_threads},
            args.rows, args.n, args.x, args.ldx, largest);
-    const GramTwofoldTiling tiling = gram_twofold_tiling(ctx, args.n);
+    const GramTwofoldTiling tiling = gram_twofold_tiling(ctx, args);
     const unsigned blocks = blocks_for(ctx, args.rows, tiling.config.rows, tiling.config.blocks);
     launch(ctx, specialiser.get(ctx, "gram_twofold.cuh", expression(tiling)),
            {.blocks = blocks,

@@ -75,8 +75,8 @@ struct ShiftedGramConfig {
 };
 
 struct GramTwofoldConfig {
-    QUIVER_FIELDS(GramTwofoldConfig, (int, n), (int, pitch), (int, rows), (int, stages),
-                  (int, team), (int, threads), (int, blocks))
+    QUIVER_FIELDS(GramTwofoldConfig, (int, n), (int, pitch), (int, bytes), (int, rows),
+                  (int, stages), (int, team), (int, threads), (int, blocks))
 };
 
 struct WideTsmttsmConfig {

@@ -405,22 +405,13 @@ __global__ void __launch_bounds__(CFG.threads, CFG.blocks)
     const std::int64_t all = (args.rows + CFG.rows - 1) / CFG.rows;
     const int count =
         blockIdx.x < all ? static_cast<int>((all - 1 - blockIdx.x) / gridDim.x) + 1 : 0;
-    const bool aligned =
-        CFG.n % 2 == 0 && args.ldx % 2 == 0 && reinterpret_cast<std::uint64_t>(args.x) % 16 == 0;
     const auto start = [&](int k) {
         if (k < count) {
             const std::int64_t first =
                 (blockIdx.x + static_cast<std::int64_t>(k) * gridDim.x) * CFG.rows;
-            double* const to = raw + k % CFG.stages * stage;
-            const double* const from = args.x + first * args.ldx;
-            constexpr int unit = CFG.n % 2 == 0 ? 16 : 8;
-            if (aligned) {
-                copy_rows<double, CFG.threads, CFG.rows, CFG.n, CFG.pitch, unit>(to, from, args.ldx,
-                                                                                 args.rows - first);
-            } else {
-                copy_rows<double, CFG.threads, CFG.rows, CFG.n, CFG.pitch, 8>(to, from, args.ldx,
-                                                                              args.rows - first);
-            }
+            copy_rows<double, CFG.threads, CFG.rows, CFG.n, CFG.pitch, CFG.bytes>(
+                raw + k % CFG.stages * stage, args.x + first * args.ldx, args.ldx,
+                args.rows - first);
         }
         commit_copies();
     };

@@ -480,20 +480,24 @@ TEST(Nvrtc, CompilesShiftedGramsWithoutSpills) {
 }
 
 TEST(Nvrtc, CompilesTwofoldGramsWithoutSpills) {
-    Batch batch(3);
+    Batch batch(40);
     for (const char* arch : {"sm_80", "sm_90"}) {
         const std::size_t shared = machine_of(arch).shared_per_block;
         batch.add("gram_twofold.cuh", arch, instance("column_maxima", block_threads));
-        for (const int n : {1, 8, 13, 16, 20, 32, 40, 48, 56, 63, 64}) {
-            const GramTwofoldTiling tiling(n, shared);
-            EXPECT_LE(tiling.shared_bytes * static_cast<std::size_t>(tiling.config.blocks), shared);
-            batch.add("gram_twofold.cuh", arch, expression(tiling));
+        for (int n = 1; n <= widest_panel; ++n) {
+            for (const std::int64_t ld : {n, n + 1}) {
+                const GramTwofoldTiling tiling(n, Layout::of(nullptr, n, ld, sizeof(double)),
+                                               shared);
+                EXPECT_LE(tiling.shared_bytes * static_cast<std::size_t>(tiling.config.blocks),
+                          shared);
+                batch.add("gram_twofold.cuh", arch, expression(tiling));
+            }
         }
     }
 
     const auto all = batch.compile_all();
 
-    EXPECT_EQ(batch.offered(), 24u);
+    EXPECT_EQ(batch.offered(), 258u);
     EXPECT_EQ(report("twofold Gram matrices, sm_80, sm_90", all), 0);
 }
 
