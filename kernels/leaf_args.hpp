@@ -13,6 +13,7 @@
 #include "kernels/operations/fill_random.hpp"
 #include "kernels/operations/gather_columns.hpp"
 #include "kernels/operations/gram_factor.hpp"
+#include "kernels/operations/gram_twofold.hpp"
 #include "kernels/operations/hamiltonian.hpp"
 #include "kernels/operations/kmeans_step.hpp"
 #include "kernels/operations/mtsm.hpp"

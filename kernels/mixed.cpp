@@ -51,6 +51,42 @@ void sum_over_ranks(const Context& ctx, double* sums, std::int64_t size) {
     }
 }
 
+/// high + low = A^T B by the operation, whose leaf takes args_for(sums).
+template <const auto& operation, class ArgsFor>
+void twofold_product(Context& ctx, const BlockView<const double>& a,
+                     const BlockView<const double>& b, const BlockView<double>& high,
+                     const BlockView<double>& low, Reduce reduce, const ArgsFor& args_for) {
+    require_product(ctx, operation.name, a, b, high);
+    require_product(ctx, operation.name, a, b, low);
+    require_shape((high.place == Place::host && low.place == Place::host) || high.empty(),
+                  operation.name, "the results are not in host memory",
+                  [&] { return describe("high", high, "low", low); });
+    require_shape(!overlap(high, low), operation.name, "the results overlap",
+                  [&] { return describe("high", high, "low", low); });
+    if (high.empty()) {
+        return;
+    }
+    const std::int64_t size = high.rows * high.cols;
+    const auto use = [&](const double* sums) {
+        const Scratch copy =
+            ctx.scratch(MemoryKind::host, static_cast<std::size_t>(2 * size) * sizeof(double));
+        double* const total = copy.as<double>();
+        std::copy_n(sums, 2 * size, total);
+        if (needs_ranks(ctx, reduce)) {
+            sum_over_ranks(ctx, total, size);
+        }
+        for (std::int64_t i = 0; i < high.rows; ++i) {
+            std::copy_n(total + i * high.cols, high.cols, high.data + i * high.ld);
+            std::copy_n(total + size + i * high.cols, high.cols, low.data + i * low.ld);
+        }
+    };
+    dispatch<operation, double>(ctx, [&](const auto& kernel) {
+        const auto compute = [&](double* sums) { kernel(args_for(sums)); };
+        reduce_to_host<double>(ctx, static_cast<std::size_t>(2 * size), Reduce::this_rank, compute,
+                               use);
+    });
+}
+
 }  // namespace
 
 void tsmttsm(Context& ctx, float alpha, BlockView<const half_t> a, BlockView<const half_t> b,
@@ -70,37 +106,15 @@ void tsmttsm(Context& ctx, double alpha, BlockView<const float> a, BlockView<con
 
 void tsmttsm_twofold(Context& ctx, BlockView<const double> a, BlockView<const double> b,
                      BlockView<double> high, BlockView<double> low, Reduce reduce) {
-    constexpr const char* operation = operations::tsmttsm_twofold.name;
-    require_product(ctx, operation, a, b, high);
-    require_product(ctx, operation, a, b, low);
-    require_shape((high.place == Place::host && low.place == Place::host) || high.empty(),
-                  operation, "the results are not in host memory",
-                  [&] { return describe("high", high, "low", low); });
-    require_shape(!overlap(high, low), operation, "the results overlap",
-                  [&] { return describe("high", high, "low", low); });
-    if (high.empty()) {
-        return;
-    }
-    const std::int64_t size = high.rows * high.cols;
-    const auto use = [&](const double* sums) {
-        const Scratch copy =
-            ctx.scratch(MemoryKind::host, static_cast<std::size_t>(2 * size) * sizeof(double));
-        double* const total = copy.as<double>();
-        std::copy_n(sums, 2 * size, total);
-        if (needs_ranks(ctx, reduce)) {
-            sum_over_ranks(ctx, total, size);
-        }
-        for (std::int64_t i = 0; i < high.rows; ++i) {
-            std::copy_n(total + i * high.cols, high.cols, high.data + i * high.ld);
-            std::copy_n(total + size + i * high.cols, high.cols, low.data + i * low.ld);
-        }
-    };
-    dispatch<operations::tsmttsm_twofold, double>(ctx, [&](const auto& kernel) {
-        const auto compute = [&](double* sums) {
-            kernel(TwofoldTsmttsmArgs{a.rows, a.cols, b.cols, a.data, a.ld, b.data, b.ld, sums});
-        };
-        reduce_to_host<double>(ctx, static_cast<std::size_t>(2 * size), Reduce::this_rank, compute,
-                               use);
+    twofold_product<operations::tsmttsm_twofold>(ctx, a, b, high, low, reduce, [&](double* sums) {
+        return TwofoldTsmttsmArgs{a.rows, a.cols, b.cols, a.data, a.ld, b.data, b.ld, sums};
+    });
+}
+
+void gram_twofold(Context& ctx, BlockView<const double> x, BlockView<double> high,
+                  BlockView<double> low, Reduce reduce) {
+    twofold_product<operations::gram_twofold>(ctx, x, x, high, low, reduce, [&](double* sums) {
+        return GramTwofoldArgs{x.rows, x.cols, x.data, x.ld, sums};
     });
 }
 

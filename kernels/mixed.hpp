@@ -55,6 +55,28 @@ void tsmttsm_twofold(Context& ctx, BlockView<const double> a, BlockView<const do
                      BlockView<double> high, BlockView<double> low,
                      Reduce reduce = Reduce::all_ranks);
 
+/// high + low = X^T X, summed over the rows of all ranks: the Gram matrix for a Cholesky
+/// factorisation in twice the precision (solvers/orth/wide_gram.hpp).
+///
+/// On a host this is tsmttsm_twofold of X and X. A device rounds the columns of at most 64 columns
+/// to integers of 64 bits times a power of two, and forms the products of their 8-bit digits on the
+/// tensor cores without rounding errors: high + low = (X + E)^T (X + E) with |e_ij| <= 2^-62 max_k
+/// |x_kj| over the rows of the rank, so that ||e_j|| <= sqrt(rows) 2^-62 ||x_j||, up to |error| <=
+/// (64 + rows / 2^20)^2 2^-104 ||x_i|| ||x_j||. No product of elements underflows or overflows;
+/// sums whose value does become subnormal or infinite. NaN and infinity in a column make its row
+/// and its column NaN. More than 64 columns are computed as on a host.
+///
+/// X: rows x n in the Context's place; high and low: n x n in host memory, symmetric, equal on
+/// every rank afterwards; high is the double nearest to the sum. Throws ShapeError if shapes or
+/// places disagree.
+/// Cost: bytes 8 rows n, on a device read twice; on a device 32 rows n^2 multiply-adds of bytes, on
+/// a host the operations of tsmttsm_twofold. The all-reduce gathers 2 n^2 elements from every rank.
+/// Source: Ozaki, Ogita, Oishi, Rump, Numer. Algorithms 59 (2012) 95; on tensor cores Mukunoki,
+/// Ozaki, Ogita, Imamura, ISC High Performance 2020; with integers Ootomo, Ozaki, Yokota, IJHPCA 38
+/// (2024) 297.
+void gram_twofold(Context& ctx, BlockView<const double> x, BlockView<double> high,
+                  BlockView<double> low, Reduce reduce = Reduce::all_ranks);
+
 /// Y = alpha X C + beta Y, computed in float.
 ///
 /// X: rows x m, Y: rows x n, both in the Context's place; C: m x n in host or device memory, of the

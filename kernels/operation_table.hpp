@@ -75,6 +75,8 @@ inline constexpr Operation weighted_tsmttsm{
 inline constexpr Operation tsmttsm_mixed{"tsmttsm", QUIVER_LEAF(tsmttsm_mixed), several_scalars};
 inline constexpr Operation tsmttsm_twofold{"tsmttsm_twofold", QUIVER_LEAF(tsmttsm_twofold),
                                            Unprotected{"BlockOperations has no sums of two parts"}};
+inline constexpr Operation gram_twofold{"gram_twofold", QUIVER_LEAF(gram_twofold),
+                                        Unprotected{"BlockOperations has no sums of two parts"}};
 inline constexpr Operation tsmm{
     "tsmm", QUIVER_LEAF(tsmm),
     Protected{[](auto& policy, auto&... given) { policy.tsmm(given...); }}};
@@ -152,6 +154,7 @@ inline constexpr std::array all{summary_of(tsmttsm),
                                 summary_of(weighted_tsmttsm),
                                 summary_of(tsmttsm_mixed),
                                 summary_of(tsmttsm_twofold),
+                                summary_of(gram_twofold),
                                 summary_of(tsmm),
                                 summary_of(tsmm_mixed),
                                 summary_of(tsmm_columns),

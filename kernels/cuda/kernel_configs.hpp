@@ -76,6 +76,11 @@ struct ShiftedGramConfig {
                   (int, blocks))
 };
 
+struct GramTwofoldConfig {
+    QUIVER_FIELDS(GramTwofoldConfig, (int, n), (int, pitch), (int, bytes), (int, rows),
+                  (int, stages), (int, team), (int, threads), (int, blocks))
+};
+
 struct WideTsmttsmConfig {
     QUIVER_FIELDS(WideTsmttsmConfig, (int, m), (int, n), (int, tile_m), (int, tile_n), (int, rows),
                   (int, threads))

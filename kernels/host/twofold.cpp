@@ -66,6 +66,14 @@ void tsmttsm_twofold(int threads, const TwofoldTsmttsmArgs& args, void* workspac
     sum_twofold(TwofoldSumArgs{chunks, std::int64_t{args.m} * args.n, partial, args.sums});
 }
 
+std::size_t workspace_bytes(int threads, const GramTwofoldArgs& args) {
+    return workspace_bytes(threads, product_of(args));
+}
+
+void gram_twofold(int threads, const GramTwofoldArgs& args, void* workspace) {
+    tsmttsm_twofold(threads, product_of(args), workspace);
+}
+
 void sum_twofold(const TwofoldSumArgs& args) {
     for (std::int64_t e = 0; e < args.size; ++e) {
         double high = 0;

@@ -127,6 +127,10 @@ inline void tsmttsm_twofold(const TwofoldTsmttsmArgs& args) {
     }
 }
 
+inline void gram_twofold(const GramTwofoldArgs& args) {
+    tsmttsm_twofold(product_of(args));
+}
+
 inline void sum_twofold(const TwofoldSumArgs& args) {
     for (std::int64_t e = 0; e < args.size; ++e) {
         LongPair sum;

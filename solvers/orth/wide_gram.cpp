@@ -136,7 +136,7 @@ std::vector<double> real_gram(Context& ctx, BlockView<const float> x) {
 std::vector<Twofold> real_gram(Context& ctx, BlockView<const double> x) {
     SmallMatrix<double> high(x.cols, x.cols);
     SmallMatrix<double> low(x.cols, x.cols);
-    tsmttsm_twofold(ctx, x, x, high.view(), low.view());
+    gram_twofold(ctx, x, high.view(), low.view());
     std::vector<Twofold> sums;
     for (int i = 0; i < x.cols; ++i) {
         for (int j = 0; j < x.cols; ++j) {

@@ -25,8 +25,9 @@ struct Twofold {
 template <class T>
 class WideGram {
   public:
-    /// W must be in the Context's place. One all-reduce with twice the bytes of tsmttsm's. Cost of
-    /// the sums: see tsmttsm and tsmttsm_twofold in kernels/mixed.hpp.
+    /// W must be in the Context's place. One all-reduce with twice the bytes of tsmttsm's. Errors
+    /// and cost of the sums: see tsmttsm and gram_twofold in kernels/mixed.hpp; a device rounds the
+    /// columns of d and z to 2^-62 of their largest element.
     WideGram(Context& ctx, BlockView<const T> w);
 
     /// The Gram matrix rounded to the block's own precision.

@@ -43,6 +43,12 @@ TEST(OperationCost, TsmttsmReadsBothBlocksUnlessTheyAreOne) {
     expect_cost(cost(TwofoldTsmttsmArgs{5, 2, 3, a, 2, b, 3, nullptr}), 5, 2, 3, 25 * 8, 60);
 }
 
+TEST(OperationCost, GramTwofoldReadsItsBlockOnce) {
+    // X: 5 x 3; 5 x 3 x 3 = 45 multiply-adds.
+    const double x = 0;
+    expect_cost(cost(GramTwofoldArgs{5, 3, &x, 3, nullptr}), 5, 3, 3, 15 * 8, 2 * 45);
+}
+
 TEST(OperationCost, ShiftedGramReadsItsBlockOnce) {
     // X: 5 x 3 of half precision; 5 x 3 x 3 = 45 multiply-adds, 15 shifts and 15 sums of columns.
     expect_cost(cost(ShiftedGramArgs<half_t>{5, 3, nullptr, 3, nullptr, 1, nullptr}), 5, 3, 3,

@@ -18,6 +18,7 @@
 #include "kernels/cuda/batched_tiling.hpp"
 #include "kernels/cuda/ceilings.hpp"
 #include "kernels/cuda/expressions.hpp"
+#include "kernels/cuda/gram_twofold_tiling.hpp"
 #include "kernels/cuda/hamiltonian_launch.hpp"
 #include "kernels/cuda/kernel_requests.hpp"
 #include "kernels/cuda/kmeans_tiling.hpp"
@@ -482,6 +483,28 @@ TEST(Nvrtc, CompilesShiftedGramsWithoutSpills) {
 
     EXPECT_EQ(batch.offered(), 120u);
     EXPECT_EQ(report("shifted Gram matrices, sm_80, sm_90", all), 0);
+}
+
+TEST(Nvrtc, CompilesTwofoldGramsWithoutSpills) {
+    Batch batch(40);
+    for (const char* arch : {"sm_80", "sm_90"}) {
+        const std::size_t shared = machine_of(arch).shared_per_block;
+        batch.add("gram_twofold.cuh", arch, instance("column_maxima", block_threads));
+        for (int n = 1; n <= widest_panel; ++n) {
+            for (const std::int64_t ld : {n, n + 1}) {
+                const GramTwofoldTiling tiling(n, Layout::of(nullptr, n, ld, sizeof(double)),
+                                               shared);
+                EXPECT_LE(tiling.shared_bytes * static_cast<std::size_t>(tiling.config.blocks),
+                          shared);
+                batch.add("gram_twofold.cuh", arch, expression(tiling));
+            }
+        }
+    }
+
+    const auto all = batch.compile_all();
+
+    EXPECT_EQ(batch.offered(), 258u);
+    EXPECT_EQ(report("twofold Gram matrices, sm_80, sm_90", all), 0);
 }
 
 template <class T>
