@@ -6,6 +6,7 @@
 
 #include "blockvec/error.hpp"
 #include "kernels/cuda/compile_queue.hpp"
+#include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/cuda/mixed_products.hpp"
 #include "kernels/cuda/mtsm_products.hpp"
 #include "kernels/cuda/plan_fields.hpp"
@@ -103,15 +104,25 @@ void compile_plans(Context& ctx, std::span<const std::pair<PlannedProduct, std::
     require_device(ctx);
     const Machine& machine = ctx.service<Planner>().machine();
     std::map<std::string, std::vector<std::string>> expressions;
+    const auto add = [&](const std::string& source, const std::string& expression) {
+        auto& own = expressions[source];
+        if (std::find(own.begin(), own.end(), expression) == own.end()) {
+            own.push_back(expression);
+        }
+    };
     for (const auto& [product, text] : plans) {
+        if (product.operation.starts_with("batched-")) {
+            const KernelInstance kernel = batched_kernel(
+                product.operation.starts_with("batched-cholesky"),
+                product.operation.ends_with("-interleaved"), product.scalar, product.n, text);
+            add(kernel.source, kernel.expression);
+            continue;
+        }
         visit_product(product, [&]<class Plan>(const typename Plan::Request& request) {
             const auto plan = plan_of<Plan>(text);
             const auto kernel = plan ? kernel_of(*plan, request, machine) : std::nullopt;
             if (kernel) {
-                auto& own = expressions[kernel->source];
-                if (std::find(own.begin(), own.end(), kernel->expression) == own.end()) {
-                    own.push_back(kernel->expression);
-                }
+                add(kernel->source, kernel->expression);
             }
         });
     }
