@@ -10,6 +10,7 @@
 #include "apps/bench/choose_cases.hpp"
 #include "apps/bench/kernel.hpp"
 #include "apps/bench/words.hpp"
+#include "apps/report.hpp"
 
 namespace quiver::apps::bench {
 namespace {
