@@ -72,7 +72,9 @@ struct ListedPlan {
 std::vector<ListedPlan> list_plans(Context& ctx, const PlannedProduct& product,
                                    const std::string& fields, int most);
 
-/// Compiles the kernels of plans of list_plans on all cores. A no-op for kernels that do not
+/// Compiles the kernels of plans of list_plans on all cores; with the operations "batched-lu",
+/// "batched-cholesky", and these with "-interleaved", the kernels of PlanChoice::batched for
+/// matrices of order n in column-major order. A no-op for kernels that do not
 /// compile; their first use reports the error. Throws UnsupportedError on the host.
 void compile_plans(Context& ctx, std::span<const std::pair<PlannedProduct, std::string>> plans);
 

@@ -10,6 +10,7 @@
 #include "apps/bench/choose_cases.hpp"
 #include "apps/bench/kernel.hpp"
 #include "apps/bench/words.hpp"
+#include "apps/report.hpp"
 
 namespace quiver::apps::bench {
 namespace {
@@ -184,6 +185,10 @@ std::vector<FigurePoint> points_of(Context& ctx, const Figure& figure, double op
         choose_rows(operand_bytes, sized);
         setting.which = sized.front();
         if (setting.plans == 0) {
+            const std::string kernel = setting.which.kernel->name();
+            if (kernel.starts_with("batched-lu") || kernel.starts_with("batched-cholesky")) {
+                to_compile.emplace_back(product_of(setting.which), setting.choice.batched);
+            }
             points.push_back({setting, figure_variant(setting.column), setting.choice});
             continue;
         }

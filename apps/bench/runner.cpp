@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "apps/bench/timer.hpp"
+#include "blockvec/error.hpp"
 #include "kernels/prepare.hpp"
 #include "kernels/tuning.hpp"
 
@@ -31,6 +32,8 @@ class Attempt {
     }
 
     int samples() const { return static_cast<int>(seconds_.size()); }
+    /// True for a setting of a figure that does not exist for this case.
+    bool is_left_out() const { return unsupported_ && is_figure_variant(contender_.library); }
 
     /// The first call compiles kernels and fills pools. For a slow contender it is the only call.
     void warm_up(const MeasureOptions& options, double most_seconds) {
@@ -129,6 +132,9 @@ class Attempt {
             f();
         } catch (const std::bad_alloc&) {
             fail("out of host memory");
+        } catch (const UnsupportedError& error) {
+            unsupported_ = true;
+            fail(error.what());
         } catch (const std::exception& error) {
             fail(error.what());
         }
@@ -149,6 +155,7 @@ class Attempt {
     double spent_ = 0;
     std::int64_t calls_ = 0;
     bool done_ = false;
+    bool unsupported_ = false;
 };
 
 /// Installs the plans of a variant for the lifetime of this object.
@@ -198,7 +205,9 @@ std::vector<Result> measure(Context& ctx, const Case& c, Workload& workload,
             attempt->measure_energy(*options.energy);
         }
         attempt->finish();
-        results.push_back(attempt->result());
+        if (!attempt->is_left_out()) {
+            results.push_back(attempt->result());
+        }
     }
     const Result& ours = results.front();
     for (Result& result : results) {

@@ -72,7 +72,8 @@ struct Contender {
 
 /// Warms up, takes interleaved samples of all contenders, and checks the results of the last timed
 /// calls of each contender. Returns one result for each contender; the first is ours. Never throws:
-/// an exception of a contender becomes the message of its result.
+/// an exception of a contender becomes the message of its result. There is no result of a variant
+/// of a figure that throws UnsupportedError.
 std::vector<Result> measure(Context& ctx, const Case& c, Workload& workload,
                             const std::vector<Contender>& contenders, const MeasureOptions& options,
                             const Budget& budget);

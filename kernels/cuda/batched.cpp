@@ -69,13 +69,36 @@ void factor_in_registers(Context& ctx, const char* source, const char* kernel, c
 
 }  // namespace
 
-void choose_batched(Context& ctx, const std::string& text) {
+namespace {
+
+BatchedSettings batched_settings(const std::string& text) {
     BatchedSettings settings;
     read_settings("tiling of a batched factorisation", text,
                   {{"threads", settings.threads},
                    {"by_thread", settings.by_thread},
                    {"panels", settings.panels}});
-    ctx.service<ChosenBatchedSettings>().settings = settings;
+    return settings;
+}
+
+}  // namespace
+
+void choose_batched(Context& ctx, const std::string& text) {
+    ctx.service<ChosenBatchedSettings>().settings = batched_settings(text);
+}
+
+KernelInstance batched_kernel(bool cholesky, bool interleaved, Dtype scalar, int n,
+                              const std::string& text) {
+    const BatchedSettings wish = batched_settings(text);
+    const char* const source = cholesky ? "batched_cholesky.cuh" : "batched_lu.cuh";
+    return visit_dtype(scalar, [&]<class T>() -> KernelInstance {
+        if (cholesky && (n > largest_in_registers || wish.panels == 1)) {
+            return {source, expression<T>(PanelTiling(sizeof(T), n, false), false)};
+        }
+        const BatchedTiling tiling(sizeof(T), n,
+                                   interleaved ? BatchPacking::interleaved : BatchPacking::packed,
+                                   n == 1, wish);
+        return {source, expression<T>(cholesky ? "cholesky" : "lu", tiling, n)};
+    });
 }
 
 template <class T>

@@ -7,6 +7,7 @@
 
 #include "blockvec/context.hpp"
 #include "kernels/cuda/csr_args.hpp"
+#include "kernels/cuda/kernel_list.hpp"
 #include "kernels/leaf_args.hpp"
 #include "kernels/prepare.hpp"
 
@@ -17,6 +18,10 @@ void choose_spmmv(Context& ctx, const std::string& text);
 
 /// Overrides the tilings of batched factorisations of this Context; see BatchedSettings.
 void choose_batched(Context& ctx, const std::string& text);
+/// The kernel of batches of column-major matrices of order n, contiguous or interleaved, with these
+/// settings; it need not compile if the settings are impossible.
+KernelInstance batched_kernel(bool cholesky, bool interleaved, Dtype scalar, int n,
+                              const std::string& text);
 
 /// Starts to open the packs and NVRTC, which the first kernel needs, on another thread.
 void open_compiler(Context& ctx);

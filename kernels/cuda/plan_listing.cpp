@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Lists of plans with given fields, for experiments.
+#include "kernels/cuda/plan_listing.hpp"
+
 #include <algorithm>
 #include <cstdint>
 #include <map>
 
 #include "blockvec/error.hpp"
 #include "kernels/cuda/compile_queue.hpp"
+#include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/cuda/mixed_products.hpp"
 #include "kernels/cuda/mtsm_products.hpp"
 #include "kernels/cuda/plan_fields.hpp"
@@ -85,10 +88,10 @@ void require_device(const Context& ctx) {
 
 }  // namespace
 
-std::vector<ListedPlan> list_plans(Context& ctx, const PlannedProduct& product,
+namespace cuda {
+
+std::vector<ListedPlan> list_plans(const Machine& machine, const PlannedProduct& product,
                                    const std::string& fields, int most) {
-    require_device(ctx);
-    const Machine& machine = ctx.service<Planner>().machine();
     return visit_product(product, [&]<class Plan>(const typename Plan::Request& request) {
         std::vector<ListedPlan> listed;
         for (const auto& [clocks, plan] :
@@ -99,21 +102,43 @@ std::vector<ListedPlan> list_plans(Context& ctx, const PlannedProduct& product,
     });
 }
 
+std::optional<KernelInstance> kernel_of_listed(const Machine& machine,
+                                               const PlannedProduct& product,
+                                               const std::string& plan_text) {
+    if (product.operation.starts_with("batched-")) {
+        return batched_kernel(product.operation.starts_with("batched-cholesky"),
+                              product.operation.ends_with("-interleaved"), product.scalar,
+                              product.n, plan_text);
+    }
+    return visit_product(
+        product,
+        [&]<class Plan>(const typename Plan::Request& request) -> std::optional<KernelInstance> {
+            const auto plan = plan_of<Plan>(plan_text);
+            const auto kernel = plan ? kernel_of(*plan, request, machine) : std::nullopt;
+            return kernel ? std::optional(KernelInstance{kernel->source, kernel->expression})
+                          : std::nullopt;
+        });
+}
+
+}  // namespace cuda
+
+std::vector<ListedPlan> list_plans(Context& ctx, const PlannedProduct& product,
+                                   const std::string& fields, int most) {
+    require_device(ctx);
+    return cuda::list_plans(ctx.service<Planner>().machine(), product, fields, most);
+}
+
 void compile_plans(Context& ctx, std::span<const std::pair<PlannedProduct, std::string>> plans) {
     require_device(ctx);
     const Machine& machine = ctx.service<Planner>().machine();
     std::map<std::string, std::vector<std::string>> expressions;
     for (const auto& [product, text] : plans) {
-        visit_product(product, [&]<class Plan>(const typename Plan::Request& request) {
-            const auto plan = plan_of<Plan>(text);
-            const auto kernel = plan ? kernel_of(*plan, request, machine) : std::nullopt;
-            if (kernel) {
-                auto& own = expressions[kernel->source];
-                if (std::find(own.begin(), own.end(), kernel->expression) == own.end()) {
-                    own.push_back(kernel->expression);
-                }
+        if (const auto kernel = kernel_of_listed(machine, product, text)) {
+            auto& own = expressions[kernel->source];
+            if (std::find(own.begin(), own.end(), kernel->expression) == own.end()) {
+                own.push_back(kernel->expression);
             }
-        });
+        }
     }
     for (const auto& [source, wanted] : expressions) {
         ctx.service<Specialiser>().prepare(source.c_str(), wanted, usable_cores());

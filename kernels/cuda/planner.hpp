@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "blockvec/context.hpp"
 #include "blockvec/overhead.hpp"
@@ -111,6 +112,8 @@ class Planner {
     PlanChoice choice_;
     /// The hash of the plan of the choice; 0 without one.
     std::uint64_t chosen_ = 0;
+    /// The texts of plans that were chosen before.
+    std::unordered_set<std::string> valid_;
     TuningTable table_, no_table_;
     std::string version_;
     std::optional<PlanStore> store_;

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <limits>
+#include <map>
 #include <sstream>
 #include <string>
 #include <tuple>
@@ -16,8 +17,11 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "apps/bench/choose_cases.hpp"
 #include "apps/bench/reproduce.hpp"
+#include "blockvec/config.hpp"
 #include "blockvec/error.hpp"
+#include "kernels/cuda/plan_listing.hpp"
 #include "tests/apps/plot_script.hpp"
 #include "tests/support/shared_folder.hpp"
 #include "tests/support/test_context.hpp"
@@ -565,6 +569,38 @@ TEST(BenchReport, EveryFigureHasSettingsThatItsKernelsTake) {
         EXPECT_THROW(figures_of("ernst2020", list), InputError) << list;
     }
     EXPECT_THROW(figures_of("smith1999", "15"), InputError);
+}
+
+TEST(BenchReport, EveryRowAndColumnOfAFigureHasAPlanThatIsLegal) {
+    if constexpr (config::have_cuda) {
+        const std::pair<const char*, const char*> all[] = {
+            {"ernst2020", "15,16,16-tensor,17,20,21,21-sums,22,model"},
+            {"tsm2x2021", "5,6,model"},
+            {"tang2021", "13"},
+            {"haidar2018", "1"}};
+        const cuda::Machine h200;
+        for (const auto& [paper, names] : all) {
+            for (const Figure* const figure : figures_of(paper, names)) {
+                std::map<std::string, std::size_t> plans;
+                for (const Setting& setting : figure->settings(2e9)) {
+                    std::vector<Case> c{setting.which};
+                    choose_rows(2e9, c);
+                    const PlannedProduct product{c[0].kernel->name(), c[0].scalar, c[0].shape.m,
+                                                 c[0].shape.n, c[0].rows};
+                    const auto listed =
+                        cuda::list_plans(h200, product, setting.fields, setting.plans);
+                    for (const ListedPlan& each : listed) {
+                        EXPECT_TRUE(cuda::kernel_of_listed(h200, product, each.plan)) << each.plan;
+                    }
+                    plans["row " + setting.row] += listed.size();
+                    plans["column " + setting.column] += listed.size();
+                }
+                for (const auto& [what, count] : plans) {
+                    EXPECT_GT(count, 0u) << paper << ' ' << figure->name << ' ' << what;
+                }
+            }
+        }
+    }
 }
 
 /// Two widths: the first plan of a column takes 4 ms, the second 2 ms, the library 1 ms.

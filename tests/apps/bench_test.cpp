@@ -321,6 +321,23 @@ TEST(Bench, AContenderThatThrowsHasFailedWithItsMessage) {
     EXPECT_NE(table_row(result).find("failed: on purpose"), std::string::npos);
 }
 
+TEST(Bench, ASettingThatDoesNotExistHasNoResult) {
+    Context ctx = own_context();
+    const Case c = make_case(kernel("dots"), Dtype::d, 100);
+    const auto workload = c.kernel->prepare(ctx, c, 0);
+    const auto refuse = [](std::int64_t) { throw UnsupportedError("no such kernel"); };
+    const auto results = measure(ctx, c, *workload,
+                                 {harmful(ctx, *workload, Harm::none),
+                                  {figure_variant("threads=7"), refuse},
+                                  {figure_variant("unchecked"), [](std::int64_t) {}, false},
+                                  {"quiver (other)", refuse}},
+                                 {.repeat = 3}, Budget(60));
+    ASSERT_EQ(results.size(), 3u);
+    EXPECT_EQ(results[1].library, figure_variant("unchecked"));
+    EXPECT_EQ(results[1].outcome, Outcome::passed);
+    EXPECT_EQ(results[2].message, "no such kernel");
+}
+
 TEST(Bench, LeastBytesAndFlopsAreThoseOfTheLedger) {
     Context ctx = own_context();
     for (const Kernel* each : kernels_for(Dtype::z)) {

@@ -90,7 +90,7 @@ std::vector<Setting> occupancy(double) {
     constexpr int width = 64;
     const Case c = square_case("tsmttsm", Dtype::d, width);
     std::vector<Setting> settings;
-    for (const int warps : {2, 4, 8, 12, 16, 24, 32}) {
+    for (const int warps : {2, 4, 6, 8, 12, 16}) {
         const auto add = [&](const char* column, const std::string& fields, int block_warps) {
             if (warps % block_warps == 0) {
                 settings.push_back(with_plans(c, std::to_string(warps), column,
@@ -100,6 +100,8 @@ std::vector<Setting> occupancy(double) {
             }
         };
         // So many warps cover the 64 x 64 results once.
+        add("tile 2 x 4", fmt::format("{} tile_m=2 tile_n=4", plain), 16);
+        add("tile 4 x 4", fmt::format("{} tile_m=4 tile_n=4", plain), 8);
         add("tile 4 x 8", fmt::format("{} tile_m=4 tile_n=8", plain), 4);
         add("tile 8 x 8", fmt::format("{} tile_m=8 tile_n=8", plain), 2);
         add("tensor", tensor, 4);

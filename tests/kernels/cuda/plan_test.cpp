@@ -13,7 +13,10 @@
 #include <unistd.h>
 
 #include "blockvec/error.hpp"
+#include "kernels/cuda/batched_tiling.hpp"
+#include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/cuda/plan_fields.hpp"
+#include "kernels/cuda/plan_listing.hpp"
 #include "kernels/cuda/planner.hpp"
 #include "kernels/cuda/shipped_tuning.hpp"
 
@@ -691,6 +694,49 @@ TEST(PlanFields, RowsNeedNotBeFolded) {
     EXPECT_EQ(apart.front().second.fold, 1);
     EXPECT_NE(kernel_of(folded.front().second, shape, {})->expression,
               kernel_of(apart.front().second, shape, {})->expression);
+}
+
+TEST(PlanChoice, APlannerUsesTheGivenPlanForItsOperationOnly) {
+    Context ctx;
+    Planner planner(ctx, Machine{});
+    const Served request = contiguous(Dtype::d, 32, 32);
+    const auto usual = planner.plan<TsmttsmPlan>(request);
+    const auto usual_rows = planner.plan<TsmmPlan>(request);
+    const PlannedProduct product{"tsmttsm", Dtype::d, 32, 32, 1'000'000};
+    const std::string text = list_plans(Machine{}, product, "tensor=0 stages=1", 1).at(0).plan;
+
+    planner.choose({.plan = text, .exact = true});
+
+    EXPECT_EQ(to_text(planner.plan<TsmttsmPlan>(request).value()), text);
+    EXPECT_NE(planner.plan<TsmttsmPlan>(request), usual);
+    EXPECT_EQ(planner.plan<TsmmPlan>(request), usual_rows);
+    EXPECT_TRUE(planner.exists<TsmmPlan>(request.shape));
+    KernelList kernels;
+    planner.append<TsmttsmPlan>(request, kernels);
+    ASSERT_EQ(kernels.size(), 1u);
+    EXPECT_EQ(kernels[0].expression, kernel_of_listed(Machine{}, product, text).value().expression);
+    EXPECT_THROW(planner.choose({.plan = "tile_m=1"}), InputError);
+    planner.choose({});
+    EXPECT_EQ(planner.plan<TsmttsmPlan>(request), usual);
+    EXPECT_THROW(list_plans(Machine{}, {"gram", Dtype::d, 4, 4, 1000}, "", 1), InputError);
+}
+
+TEST(BatchedSettings, ChooseTheKernel) {
+    const auto named = [](bool cholesky, int n, const char* settings) {
+        return batched_kernel(cholesky, false, Dtype::d, n, settings).expression;
+    };
+    EXPECT_NE(named(false, 4, "").find("lu_by_thread"), std::string::npos);
+    EXPECT_NE(named(false, 4, "by_thread=0").find("lu_by_rows"), std::string::npos);
+    EXPECT_NE(named(false, 4, "threads=512").find("512"), std::string::npos);
+    EXPECT_NE(named(true, 16, "panels=1").find("cholesky_by_panels"), std::string::npos);
+    EXPECT_NE(named(true, 16, "").find("cholesky_by_rows"), std::string::npos);
+    EXPECT_THROW(named(false, 4, "thread=512"), InputError);
+    const BatchedSettings many{.threads = 1024};
+    const BatchedTiling tiling(sizeof(double), 16, BatchPacking::packed, false, many);
+    EXPECT_EQ(tiling.matrices, 64);
+    EXPECT_TRUE(tiling.allows(many, 227 * 1024));
+    EXPECT_FALSE(tiling.allows(many, 1024)) << "too little shared memory";
+    EXPECT_FALSE(tiling.allows({.by_thread = 1}, 227 * 1024)) << "the matrix needs many registers";
 }
 
 }  // namespace
