@@ -38,7 +38,8 @@ struct KmeansRows {
 /// X: rows x d in the Context's place, s, d, h or b; origin: d numbers; centres C: k x d in host
 /// memory, relative to the origin; S: k x (d+2), equal on every rank. d and k from 1 to 64. The
 /// nearest centre is the one with the least ||c_j||^2 / 2 - (x_i - origin)^T c_j; an origin near
-/// the points, such as their mean, keeps this accurate if they are far from zero. The distances in
+/// the points, such as their mean, keeps this accurate if they are far from zero. A device may
+/// compute it in double for all precisions. The distances in
 /// S and in `rows_out` are sums of squared differences. NaN or infinity in X makes the sum of the
 /// distances NaN or infinite; nothing is thrown.
 ///

@@ -81,6 +81,11 @@ struct GramTwofoldConfig {
                   (int, stages), (int, team), (int, threads), (int, blocks))
 };
 
+struct KmeansConfig {
+    QUIVER_FIELDS(KmeansConfig, (int, d), (int, tiles), (int, pitch), (int, warps), (int, team),
+                  (int, stages), (int, groups), (int, unroll), (bool, contiguous), (int, bytes))
+};
+
 struct WideTsmttsmConfig {
     QUIVER_FIELDS(WideTsmttsmConfig, (int, m), (int, n), (int, tile_m), (int, tile_n), (int, rows),
                   (int, threads))

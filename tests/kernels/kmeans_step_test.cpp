@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -142,6 +143,24 @@ TYPED_TEST(KmeansStep, IsExactOnSmallIntegers) {
         EXPECT_TRUE(std::equal(actual.distances.begin(), actual.distances.end(),
                                expected.distances.begin() + first))
             << rows << " x " << d << ", k = " << k;
+    }
+}
+
+/// More rows than all thread blocks of a large GPU process at once.
+TYPED_TEST(KmeansStep, IsExactOverManyTilesOfABlock) {
+    if (this->ctx.place() == Place::host) {
+        GTEST_SKIP() << "a test of the device";
+    }
+    for (const auto& [d, k] : {std::pair{8, 5}, {16, 64}}) {
+        const auto given = this->integers(210001, d, k);
+        const auto expected = this->expected(given);
+        const auto actual = this->run(given, uneven_map(this->ctx, 210001), layouts[d % 3]);
+        for (int j = 0; j < k; ++j) {
+            for (int p = 0; p < d + 2; ++p) {
+                ASSERT_EQ(actual.sums(j, p), expected.sums(j, p))
+                    << d << ", " << k << ": centre " << j << ", " << p;
+            }
+        }
     }
 }
 

@@ -42,6 +42,41 @@ void mma(double (&d)[4], const double (&a)[2 * STEPS], const double (&b)[STEPS])
 #endif
 }
 
+/// D = A B + C, without a copy of C.
+template <int STEPS>
+void mma(double (&d)[4], const double (&a)[2 * STEPS], const double (&b)[STEPS],
+         const double (&c)[4]) {
+#if __CUDA_ARCH__ >= 900
+    if constexpr (STEPS == 1) {
+        asm("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5}, {%6}, "
+            "{%7,%8,%9,%10};"
+            : "=d"(d[0]), "=d"(d[1]), "=d"(d[2]), "=d"(d[3])
+            : "d"(a[0]), "d"(a[1]), "d"(b[0]), "d"(c[0]), "d"(c[1]), "d"(c[2]), "d"(c[3]));
+        return;
+    } else if constexpr (STEPS == 2) {
+        asm("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
+            "{%8,%9}, {%10,%11,%12,%13};"
+            : "=d"(d[0]), "=d"(d[1]), "=d"(d[2]), "=d"(d[3])
+            : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(b[0]), "d"(b[1]), "d"(c[0]),
+              "d"(c[1]), "d"(c[2]), "d"(c[3]));
+        return;
+    } else {
+        asm("mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, "
+            "{%4,%5,%6,%7,%8,%9,%10,%11}, {%12,%13,%14,%15}, {%16,%17,%18,%19};"
+            : "=d"(d[0]), "=d"(d[1]), "=d"(d[2]), "=d"(d[3])
+            : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(a[4]), "d"(a[5]), "d"(a[6]),
+              "d"(a[7]), "d"(b[0]), "d"(b[1]), "d"(b[2]), "d"(b[3]), "d"(c[0]), "d"(c[1]),
+              "d"(c[2]), "d"(c[3]));
+        return;
+    }
+#endif
+#pragma unroll
+    for (int q = 0; q < 4; ++q) {
+        d[q] = c[q];
+    }
+    mma<STEPS>(d, a, b);
+}
+
 /// The sums of COUNT products, D of mma for each.
 template <int COUNT>
 void clear_sums(double (&sums)[COUNT][4]) {

@@ -138,29 +138,6 @@ class ShiftedTiles {
     double sum_[all_m * own_n][4] = {};
 };
 
-/// Copies ROWS rows to shared memory by a team, element by element: for 2-byte elements at any
-/// address. The parameters are those of RowCopy.
-template <class T, int TEAM, int ROWS, int COLUMNS, int PITCH>
-class ElementCopy {
-  public:
-    ElementCopy(int thread, const T*, std::int64_t ld, int) : thread_(thread), ld_(ld) {}
-
-    /// As RowCopy::start, but synchronous.
-    void start(T* shared, const T* block, std::int64_t first, std::int64_t rows) const {
-#pragma unroll 4
-        for (int e = thread_; e < ROWS * COLUMNS; e += TEAM) {
-            const int row = e / COLUMNS;
-            const int column = e % COLUMNS;
-            shared[row * PITCH + column] =
-                first + row < rows ? block[(first + row) * ld_ + column] : T{};
-        }
-    }
-
-  private:
-    const int thread_;
-    const std::int64_t ld_;
-};
-
 /// The copies of the columns of A or of B of a stage.
 template <class T, int TEAM, int ROWS, int COLUMNS, int PITCH, bool CONTIGUOUS, int BYTES>
 struct StageCopy {

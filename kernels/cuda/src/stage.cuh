@@ -333,6 +333,29 @@ class RowCopy<T, TEAM, ROWS, COLUMNS, PITCH, false, CONTIGUOUS, BYTES> {
     int step_rows_, step_column_;
 };
 
+/// Copies ROWS rows to shared memory by a team, element by element: for 2-byte elements at any
+/// address. The parameters are those of RowCopy.
+template <class T, int TEAM, int ROWS, int COLUMNS, int PITCH>
+class ElementCopy {
+  public:
+    ElementCopy(int thread, const T*, std::int64_t ld, int) : thread_(thread), ld_(ld) {}
+
+    /// As RowCopy::start, but synchronous.
+    void start(T* shared, const T* block, std::int64_t first, std::int64_t rows) const {
+#pragma unroll 4
+        for (int e = thread_; e < ROWS * COLUMNS; e += TEAM) {
+            const int row = e / COLUMNS;
+            const int column = e % COLUMNS;
+            shared[row * PITCH + column] =
+                first + row < rows ? block[(first + row) * ld_ + column] : T{};
+        }
+    }
+
+  private:
+    const int thread_;
+    const std::int64_t ld_;
+};
+
 /// Copies rows in bulk, issued by the lanes of one warp: row by row, or all rows at once if they
 /// are contiguous on both sides. Addresses and piece sizes are multiples of 16 bytes; the lanes
 /// themselves copy the elements that remain after the last piece.

@@ -448,6 +448,36 @@ TEST(Nvrtc, CompilesKmeansWithoutSpills) {
     EXPECT_EQ(report("k-means, sm_80, sm_90", all), 0);
 }
 
+/// Aligned rows without gaps, and rows at any address.
+template <class In, class T>
+void add_kmeans_products(Batch& batch, const char* arch) {
+    const std::size_t limit = machine_of(arch).shared_per_block;
+    for (const int d : {3, 8, 15, 16, 17, 31, 32, 48, 63, 64}) {
+        for (const int k : {3, 64}) {
+            for (const std::int64_t ld : {d, d + 3}) {
+                const Layout x = Layout::of(nullptr, d, ld, sizeof(In));
+                const KmeansProductsTiling tiling(sizeof(In), sizeof(T), d, k, x, limit);
+                batch.add("kmeans_products.cuh", arch, expression<In, T>(tiling));
+            }
+        }
+    }
+}
+
+TEST(Nvrtc, CompilesKmeansOnTensorCoresWithoutSpills) {
+    Batch batch(40);
+    for (const char* arch : {"sm_80", "sm_90", "sm_100"}) {
+        add_kmeans_products<float, float>(batch, arch);
+        add_kmeans_products<double, double>(batch, arch);
+        add_kmeans_products<half_t, float>(batch, arch);
+        add_kmeans_products<bfloat16_t, float>(batch, arch);
+    }
+
+    const auto all = batch.compile_all();
+
+    EXPECT_EQ(batch.offered(), 480u);
+    EXPECT_EQ(report("k-means on tensor cores, sm_80, sm_90, sm_100", all), 0);
+}
+
 /// Panels on the diagonal with aligned and with odd rows, and panels beside it.
 template <class In>
 void add_shifted_grams(Batch& batch, const char* arch) {
@@ -540,6 +570,30 @@ TEST(KmeansTiling, FitsIntoSharedMemoryAndUsesWarps) {
                     ASSERT_LE(tiling.shared_bytes, limit) << d << ", " << k;
                     ASSERT_TRUE(tiling.threads % 32 == 0 && tiling.threads >= 32);
                     ASSERT_TRUE(tiling.rows >= 1 && tiling.rows <= 4);
+                }
+            }
+        }
+    }
+}
+
+/// GPUs whose tensor cores k-means may use have at least 163 KB for a thread block.
+TEST(KmeansProductsTiling, FitsIntoSharedMemoryForAllShapes) {
+    for (const std::size_t limit : {std::size_t{163} * 1024, std::size_t{227} * 1024}) {
+        for (const auto& [element, scalar] :
+             {std::pair<std::size_t, std::size_t>{2, 4}, {4, 4}, {8, 8}}) {
+            for (int d = 1; d <= 64; ++d) {
+                for (int k = 1; k <= 64; ++k) {
+                    const Layout x = Layout::of(nullptr, d, d, static_cast<int>(element));
+                    const KmeansProductsTiling tiling(element, scalar, d, k, x, limit);
+                    ASSERT_LE(tiling.shared_bytes, limit) << d << ", " << k;
+                    const KmeansConfig& config = tiling.config;
+                    ASSERT_TRUE(config.warps >= 4 && config.warps <= 16) << d << ", " << k;
+                    ASSERT_EQ(config.warps % config.team, 0) << d << ", " << k;
+                    // A copy starts at a multiple of its bytes, and a pair of elements at a
+                    // multiple of two; fragments do not read past the row.
+                    ASSERT_EQ(config.pitch * static_cast<int>(element) % config.bytes, 0);
+                    ASSERT_EQ(config.pitch % 2, 0);
+                    ASSERT_GE(config.pitch, (d + 3) / 4 * 4);
                 }
             }
         }
