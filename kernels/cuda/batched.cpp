@@ -40,14 +40,16 @@ BatchPacking packing_of(const BatchOf<T>& batch) {
     return packed ? BatchPacking::packed : BatchPacking::general;
 }
 
-/// `kernel`: "lu" or "cholesky"; `source`: the embedded source that contains it.
 template <class T, class Args>
-void factor_in_registers(Context& ctx, const char* source, const char* kernel, const Args& args) {
-    const BatchedTiling tiling(sizeof(T), args.a.rows, packing_of(args.a), is_by_rows(args.a));
+void factor_in_registers(Context& ctx, Factorisation factorisation, const Args& args) {
+    const bool is_lu = factorisation == Factorisation::lu;
+    const BatchedTiling tiling =
+        batched_tiling<T>(factorisation, args.a.rows, packing_of(args.a), is_by_rows(args.a));
     const std::int64_t blocks = (args.a.count + tiling.matrices - 1) / tiling.matrices;
     launch(ctx,
-           ctx.service<Specialiser>().get(ctx, source, expression<T>(kernel, tiling, args.a.rows)),
-           {.blocks = grid_of(blocks, kernel),
+           ctx.service<Specialiser>().get(ctx, is_lu ? "batched_lu.cuh" : "batched_cholesky.cuh",
+                                          expression<T>(factorisation, tiling, args.a.rows)),
+           {.blocks = grid_of(blocks, is_lu ? "lu" : "cholesky"),
             .threads = static_cast<unsigned>(tiling.threads),
             .shared_bytes = tiling.shared_bytes},
            args);
@@ -57,13 +59,13 @@ void factor_in_registers(Context& ctx, const char* source, const char* kernel, c
 
 template <class T>
 void lu_factor(Context& ctx, const LuArgs<T>& args) {
-    factor_in_registers<T>(ctx, "batched_lu.cuh", "lu", args);
+    factor_in_registers<T>(ctx, Factorisation::lu, args);
 }
 
 template <class T>
 void cholesky_factor(Context& ctx, const CholeskyArgs<T>& args) {
     if (args.a.rows <= largest_in_registers) {
-        factor_in_registers<T>(ctx, "batched_cholesky.cuh", "cholesky", args);
+        factor_in_registers<T>(ctx, Factorisation::cholesky, args);
         return;
     }
     const bool by_rows = is_by_rows(args.a);
