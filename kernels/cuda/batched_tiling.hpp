@@ -77,7 +77,7 @@ struct BatchedTiling {
             matrices = threads / group;
             pitch += by_rows && is_even_run(line_bytes) ? vector / size : 0;
         } else {
-            warps = warps_of(design, size, n);
+            warps = warps_of(design, size, size == 8 && !is_complex, n);
             // A block of one warp has two matrices if one is not a multiple of the longest word.
             matrices = warps > 1 || matrix_bytes % vector == 0 ? 1 : 2;
             threads = 32 * warps * matrices;
@@ -118,11 +118,11 @@ struct BatchedTiling {
         return is_double && n >= 20 ? BatchedDesign::by_tiles : BatchedDesign::by_rows;
     }
 
-    static constexpr int warps_of(BatchedDesign design, int, int n) {
-        if (n <= 32) {
-            return 1;
+    static constexpr int warps_of(BatchedDesign design, int size, bool is_double, int n) {
+        if (design == BatchedDesign::by_tiles) {
+            return n <= 48 ? 1 : 4;
         }
-        return design == BatchedDesign::by_tiles ? (n <= 48 ? 1 : 4) : 2;
+        return !is_double && n > 32 && (size == 16 || n > 48) ? 2 : 1;
     }
 
     /// Elements of shared memory of a matrix beside its own: data that a step broadcasts, for this

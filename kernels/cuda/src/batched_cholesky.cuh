@@ -176,9 +176,11 @@ struct CholeskyTiles {
             if (warp == 0) {
                 factor_panel(first);
             }
-            sync_matrix<WARPS>();
-            update(first);
-            sync_matrix<WARPS>();
+            if (first + width < N) {
+                sync_matrix<WARPS>();
+                update(first);
+                sync_matrix<WARPS>();
+            }
         }
     }
 

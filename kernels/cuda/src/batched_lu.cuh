@@ -336,11 +336,11 @@ struct LuPanels {
     /// Rows of a lane in an update without tensor cores.
     static constexpr int tall = sizeof(T) == 16 ? 2 : 4;
 
-    /// Of a panel with an even or odd number: its pivot rows, and the rows that are still to be
-    /// pivots after it, as bits. places: the final numbers of the rows.
+    /// The rows that are still to be pivots after the panel, as bits; its pivot rows; and the final
+    /// numbers of all rows.
     struct Notes {
-        unsigned long long active[2];
-        unsigned char pivot_rows[2][width];
+        unsigned long long active;
+        unsigned char pivot_rows[width];
         unsigned char places[N];
     };
 
@@ -351,9 +351,8 @@ struct LuPanels {
     int* pivots;  // null if the matrix is beyond the batch
     int lane, warp;
 
-    // Of the first warp: the lane's rows and their present numbers; a number below the present
-    // column is final, or there is no row.
-    int rows[slots];
+    // Of the first warp: the present numbers of the lane's rows; a number below the present column
+    // is final, or there is no row.
     int position[slots];
     unsigned long long active = N == 64 ? ~0ull : (1ull << N % 64) - 1;
     int status = 0;
@@ -368,128 +367,79 @@ struct LuPanels {
           warp(threadIdx.x / 32 % WARPS) {
 #pragma unroll
         for (int s = 0; s < slots; ++s) {
-            rows[s] = lane + 32 * s;
-            position[s] = rows[s] < N ? rows[s] : -1;
+            position[s] = lane + 32 * s < N ? lane + 32 * s : -1;
         }
     }
 
     void factor() {
 #pragma unroll 1
-        for (int next = 0; next < N; next += width) {
-            if (next > 0) {
-                apply_panel(next - width);
-            }
+        for (int first = 0; first < N; first += width) {
             if (warp == 0) {
-                if (slots == 1 || N - next > 32) {
-                    factor_panel<slots>(next);
-                } else {
-                    if (N - next + width > 32) {
-                        gather_rows(next);
-                    }
-                    factor_panel<1>(next);
-                }
+                factor_panel(first);
+            }
+            sync_matrix<WARPS>();
+            if (first + width < N) {
+                solve(first);
+                sync_matrix<WARPS>();
+                update(first);
+                sync_matrix<WARPS>();
             }
         }
-        sync_matrix<WARPS>();
         exchange_rows();
     }
 
-    /// Updates the columns right of a panel. If there are several warps, the first one may return
-    /// when only the next panel is up to date.
-    void apply_panel(int first) {
-        const int next = first + width;
-        sync_matrix<WARPS>();
-        solve(first);
-        sync_matrix<WARPS>();
-        if constexpr (WARPS == 1) {
-            update(first, 0, 1, next, 1, N);
-            __syncwarp();
-        } else {
-            update(first, warp, WARPS, next, 1, minimum(next + width, N));
-            sync_matrix<WARPS>();
-            if (warp > 0) {
-                update(first, 0, 1, next + warp * width, WARPS - 1, N);
-            }
-        }
-    }
-
-    /// Gives each lane at most one of the rows that are still to be pivots.
-    void gather_rows(int column) {
-        auto* const list = reinterpret_cast<unsigned short*>(passed);
-        int at = 0;
+    void factor_panel(int first) {
+        T row[slots][width];
+        bool is_active[slots];
 #pragma unroll
         for (int s = 0; s < slots; ++s) {
-            const bool is_active = position[s] >= column;
-            const unsigned votes = __ballot_sync(0xffffffffu, is_active);
-            if (is_active) {
-                list[at + __popc(votes & ((1u << lane) - 1))] =
-                    static_cast<unsigned short>(rows[s] | position[s] << 8);
-            }
-            at += __popc(votes);
-        }
-        __syncwarp();
-        rows[0] = list[lane] % 256;
-        position[0] = lane < at ? list[lane] / 256 : -1;
-        __syncwarp();
-    }
-
-    template <int SLOTS>
-    void factor_panel(int first) {
-        T row[SLOTS][width];
-        bool is_active[SLOTS];
-#pragma unroll
-        for (int s = 0; s < SLOTS; ++s) {
             is_active[s] = position[s] >= first;
 #pragma unroll
             for (int j = 0; j < width; ++j) {
                 row[s][j] = T{};
             }
             if (is_active[s]) {
-                a.load(rows[s], first, row[s]);
+                a.load(lane + 32 * s, first, row[s]);
             }
         }
-        const int parity = first / width % 2;
 #pragma unroll
         for (int k = 0; k < width; ++k) {
             if (Matrix::whole || first + k < N) {
-                step<SLOTS>(first + k, k, row, notes.pivot_rows[parity][k]);
+                step(first + k, k, row, notes.pivot_rows[k]);
             }
         }
 #pragma unroll
-        for (int s = 0; s < SLOTS; ++s) {
+        for (int s = 0; s < slots; ++s) {
             if (is_active[s]) {
-                a.store(rows[s], first, row[s]);
+                a.store(lane + 32 * s, first, row[s]);
             }
         }
         if (lane == 0) {
-            notes.active[parity] = active;
+            notes.active = active;
         }
     }
 
     /// Column k of a panel, which is column `column` of the matrix.
-    template <int SLOTS>
-    void step(int column, int k, T (&row)[SLOTS][width], unsigned char& pivot_place) {
-        PivotKey keys[SLOTS];
-        int positions[SLOTS];
+    void step(int column, int k, T (&row)[slots][width], unsigned char& pivot_place) {
+        PivotKey keys[slots];
 #pragma unroll
-        for (int s = 0; s < SLOTS; ++s) {
+        for (int s = 0; s < slots; ++s) {
             keys[s] = PivotKey::of(magnitude(row[s][k]));
-            positions[s] = position[s];
             if (position[s] < column) {
                 keys[s].high = 0;
             }
         }
         unsigned high;
-        const unsigned winner = winner_of<32, has_low>(keys, positions, high);
+        const unsigned winner = winner_of<32, has_low>(keys, position, high);
         T* const line = passed + k % 2 * width;
         int mine = 0;
 #pragma unroll
-        for (int s = 0; s < SLOTS; ++s) {
+        for (int s = 0; s < slots; ++s) {
             const unsigned number = lane + 32 * s;
             if (winner == number) {
                 pass_row<V>(row[s], k, line);
             }
-            mine = s == 0 || winner / 32 == s ? position[s] | rows[s] << 8 : mine;
+            mine = s == 0 || winner / 32 == s ? position[s] | (lane + 32 * s) << 8 : mine;
         }
         const int chosen = shuffle(mine, static_cast<int>(winner % 32));
         const int pivot_row = chosen / 256;
@@ -502,19 +452,18 @@ struct LuPanels {
             }
         }
 #pragma unroll
-        for (int s = 0; s < SLOTS; ++s) {
+        for (int s = 0; s < slots; ++s) {
             const unsigned number = lane + 32 * s;
             position[s] = winner == number        ? column
                           : position[s] == column ? chosen % 256
                                                   : position[s];
         }
         __syncwarp();
-        eliminate<SLOTS>(column, k, row, line, high);
+        eliminate(column, k, row, line, high);
     }
 
     /// Divides column k of the panel by the pivot, and subtracts the multiples of the pivot row.
-    template <int SLOTS>
-    void eliminate(int column, int k, T (&row)[SLOTS][width], const T* line, unsigned high) {
+    void eliminate(int column, int k, T (&row)[slots][width], const T* line, unsigned high) {
         T passed_row[width];
 #pragma unroll
         for (int j = 0; j < width; j += V) {
@@ -528,21 +477,21 @@ struct LuPanels {
         }
         const T pivot = passed_row[k];
         const Divider<T> divider(pivot);
-        T factor[SLOTS];
+        T factor[slots];
 #pragma unroll
-        for (int s = 0; s < SLOTS; ++s) {
+        for (int s = 0; s < slots; ++s) {
             factor[s] = divider.divide(row[s][k]);
         }
         if (Divider<T>::is_special(high)) {
             const bool zero = is_zero(pivot);
             status = status == 0 && (zero || !is_finite(pivot)) ? column + 1 : status;
 #pragma unroll
-            for (int s = 0; s < SLOTS; ++s) {
+            for (int s = 0; s < slots; ++s) {
                 factor[s] = quotient(row[s][k], zero ? from_real<T>(1) : pivot);
             }
         }
 #pragma unroll
-        for (int s = 0; s < SLOTS; ++s) {
+        for (int s = 0; s < slots; ++s) {
             // Other rows get a factor of 0, not a branch. 0 times infinity or NaN can change them
             // only if the status becomes that of a later column.
             const bool below = position[s] > column;
@@ -561,7 +510,7 @@ struct LuPanels {
         int pivot_rows[width];
 #pragma unroll
         for (int j = 0; j < width; ++j) {
-            pivot_rows[j] = notes.pivot_rows[first / width % 2][j];
+            pivot_rows[j] = notes.pivot_rows[j];
         }
 #pragma unroll 1
         for (int t = lane + 32 * warp; t < N - rest; t += 32 * WARPS) {
@@ -590,23 +539,20 @@ struct LuPanels {
         }
     }
 
-    /// Subtracts L U of the panel. A warp updates bundles of rows tile, tile + tiles, ..., and
-    /// every strip of 8 columns that lies strips * 8 from its first, up to column `end`.
-    void update(int first, int tile, int tiles, int left, int strips, int end) const {
-        const unsigned long long still = notes.active[first / width % 2];
+    /// Subtracts L U of the panel; every warp takes bundles of rows.
+    void update(int first) const {
         constexpr int height = Matrix::is_double ? 16 : 8 * tall;
 #pragma unroll 1
-        for (int top = height * tile; top < N; top += height * tiles) {
+        for (int top = height * warp; top < N; top += height * WARPS) {
             if constexpr (Matrix::is_double) {
-                update_tile(first, top, left, strips, end, still);
+                update_tile(first, top);
             } else {
-                update_plainly(first, top, left, strips, end, still);
+                update_plainly(first, top);
             }
         }
     }
 
-    void update_tile(int first, int top, int left, int strips, int end,
-                     unsigned long long still) const {
+    void update_tile(int first, int top) const {
         const int g = lane / 4;
         const int t = lane % 4;
         bool wanted[2];
@@ -614,14 +560,14 @@ struct LuPanels {
 #pragma unroll
         for (int h = 0; h < 2; ++h) {
             const int i = top + g + 8 * h;
-            wanted[h] = (still >> i & 1) != 0;
+            wanted[h] = (notes.active >> i & 1) != 0;
 #pragma unroll
             for (int s = 0; s < 2; ++s) {
                 l[2 * s + h] = wanted[h] ? -a(i, first + t + 4 * s) : 0;
             }
         }
 #pragma unroll 2
-        for (; left < end; left += width * strips) {
+        for (int left = first + width; left < N; left += width) {
             double b[2];
 #pragma unroll
             for (int s = 0; s < 2; ++s) {
@@ -633,8 +579,7 @@ struct LuPanels {
         }
     }
 
-    void update_plainly(int first, int top, int left, int strips, int end,
-                        unsigned long long still) const {
+    void update_plainly(int first, int top) const {
         const int g = lane / 4;
         const int t = lane % 4;
         bool wanted[tall];
@@ -642,14 +587,14 @@ struct LuPanels {
 #pragma unroll
         for (int h = 0; h < tall; ++h) {
             const int i = top + g + 8 * h;
-            wanted[h] = (still >> i & 1) != 0;
+            wanted[h] = (notes.active >> i & 1) != 0;
 #pragma unroll
             for (int k = 0; k < width; ++k) {
                 l[h][k] = wanted[h] ? -a(i, first + k) : T{};
             }
         }
 #pragma unroll 1
-        for (; left < end; left += width * strips) {
+        for (int left = first + width; left < N; left += width) {
 #pragma unroll
             for (int e = 0; e < 2; ++e) {
                 const int j = left + t + 4 * e;
