@@ -48,20 +48,22 @@ struct ChosenBatchedSettings {
     BatchedSettings settings;
 };
 
-/// `kernel`: "lu" or "cholesky"; `source`: the embedded source that contains it.
 template <class T, class Args>
-void factor_in_registers(Context& ctx, const char* source, const char* kernel, const Args& args) {
+void factor_in_registers(Context& ctx, Factorisation factorisation, const Args& args) {
     const BatchedSettings& wish = ctx.service<ChosenBatchedSettings>().settings;
-    const BatchedTiling tiling(sizeof(T), args.a.rows, packing_of(args.a), is_by_rows(args.a),
-                               wish);
+    const bool is_lu = factorisation == Factorisation::lu;
+    const BatchedTiling tiling =
+        batched_tiling<T>(factorisation, args.a.rows, packing_of(args.a), is_by_rows(args.a), wish);
     if (!tiling.allows(wish, shared_bytes_per_block(ctx))) {
-        throw UnsupportedError(std::string(kernel) + ": no kernel for matrices of order " +
-                               std::to_string(args.a.rows) + " has the chosen threads");
+        throw UnsupportedError(std::string(is_lu ? "lu" : "cholesky") +
+                               ": no kernel for matrices of order " + std::to_string(args.a.rows) +
+                               " has the chosen threads");
     }
     const std::int64_t blocks = (args.a.count + tiling.matrices - 1) / tiling.matrices;
     launch(ctx,
-           ctx.service<Specialiser>().get(ctx, source, expression<T>(kernel, tiling, args.a.rows)),
-           {.blocks = grid_of(blocks, kernel),
+           ctx.service<Specialiser>().get(ctx, is_lu ? "batched_lu.cuh" : "batched_cholesky.cuh",
+                                          expression<T>(factorisation, tiling, args.a.rows)),
+           {.blocks = grid_of(blocks, is_lu ? "lu" : "cholesky"),
             .threads = static_cast<unsigned>(tiling.threads),
             .shared_bytes = tiling.shared_bytes},
            args);
@@ -94,23 +96,23 @@ KernelInstance batched_kernel(bool cholesky, bool interleaved, Dtype scalar, int
         if (cholesky && (n > largest_in_registers || wish.panels == 1)) {
             return {source, expression<T>(PanelTiling(sizeof(T), n, false), false)};
         }
-        const BatchedTiling tiling(sizeof(T), n,
-                                   interleaved ? BatchPacking::interleaved : BatchPacking::packed,
-                                   n == 1, wish);
-        return {source, expression<T>(cholesky ? "cholesky" : "lu", tiling, n)};
+        const auto which = cholesky ? Factorisation::cholesky : Factorisation::lu;
+        const BatchedTiling tiling = batched_tiling<T>(
+            which, n, interleaved ? BatchPacking::interleaved : BatchPacking::packed, n == 1, wish);
+        return {source, expression<T>(which, tiling, n)};
     });
 }
 
 template <class T>
 void lu_factor(Context& ctx, const LuArgs<T>& args) {
-    factor_in_registers<T>(ctx, "batched_lu.cuh", "lu", args);
+    factor_in_registers<T>(ctx, Factorisation::lu, args);
 }
 
 template <class T>
 void cholesky_factor(Context& ctx, const CholeskyArgs<T>& args) {
     const bool panels = ctx.service<ChosenBatchedSettings>().settings.panels == 1;
     if (args.a.rows <= largest_in_registers && !panels) {
-        factor_in_registers<T>(ctx, "batched_cholesky.cuh", "cholesky", args);
+        factor_in_registers<T>(ctx, Factorisation::cholesky, args);
         return;
     }
     const bool by_rows = is_by_rows(args.a);

@@ -28,16 +28,29 @@ struct BatchedSettings {
 
 enum class BatchPacking { packed, general, interleaved };
 
-/// The tiling of factorisations that keep the matrices in registers.
+enum class Factorisation { lu, cholesky };
+
+/// How threads share the matrices of a batch.
+enum class BatchedDesign {
+    /// One thread factors a whole matrix.
+    by_thread,
+    /// `group` threads share a matrix and, for Cholesky, `split` of them share a row.
+    by_rows,
+    /// LU: `warps` warps share a matrix in shared memory, which they factor in panels of columns.
+    by_panels,
+    /// Cholesky in double: the same, with updates on the tensor cores.
+    by_tiles
+};
+
+/// The tiling of factorisations up to order largest_in_registers.
 struct BatchedTiling {
+    BatchedDesign design;
     BatchPacking packing;
     bool by_rows;
-    /// Either one thread factors a whole matrix, or `group` threads share a matrix and `split` of
-    /// them share a row.
-    bool by_thread;
     int matrices;
     int group = 1;
     int split = 1;
+    int warps = 1;
     int threads;
     /// In elements: distance of lines, and padding after a matrix.
     int pitch;
@@ -48,25 +61,27 @@ struct BatchedTiling {
 
     /// Requires n <= largest_in_registers. Packed matrices start at a multiple of 16 bytes.
     /// `wish` must be possible: see allows().
-    constexpr BatchedTiling(std::size_t scalar_bytes, int n, BatchPacking packing_, bool by_rows_,
+    constexpr BatchedTiling(Factorisation factorisation, std::size_t scalar_bytes, bool is_complex,
+                            int n, BatchPacking packing_, bool by_rows_,
                             const BatchedSettings& wish = {})
-        : packing(packing_), by_rows(by_rows_), pitch(n) {
-        constexpr int vector = 16;
-        constexpr int most_words = 128;  // registers for the elements of a thread
+        : design(choose_design(factorisation, static_cast<int>(scalar_bytes), is_complex, n,
+                               wish.by_thread != 0)),
+          packing(packing_),
+          by_rows(by_rows_),
+          pitch(n) {
         const int size = static_cast<int>(scalar_bytes);
         const int line_bytes = n * size;
         const int matrix_bytes = n * line_bytes;
         const auto is_even_run = [&](int bytes) {
             return bytes % vector == 0 && bytes / vector % 2 == 0;
         };
-        by_thread = matrix_bytes <= 4 * most_words && wish.by_thread != 0;
-        if (by_thread) {
+        if (design == BatchedDesign::by_thread) {
             threads = wish.threads > 0 ? wish.threads : matrix_bytes <= 192 ? 128 : 64;
             matrices = threads;
             // Matrices are an odd number of vectors apart, so that no two threads of a phase use
             // the same bank.
             gap = is_even_run(matrix_bytes) ? vector / size : 0;
-        } else {
+        } else if (design == BatchedDesign::by_rows) {
             split = line_bytes > 4 * most_words ? 2 : 1;
             group = 8;
             while (group < n * split) {
@@ -75,6 +90,12 @@ struct BatchedTiling {
             threads = wish.threads > 0 ? wish.threads : std::max(group, 64);
             matrices = threads / group;
             pitch += by_rows && is_even_run(line_bytes) ? vector / size : 0;
+        } else {
+            warps = warps_of(design, size, size == 8 && !is_complex, n);
+            // A block of one warp has two matrices if one is not a multiple of the longest word.
+            matrices = warps > 1 || matrix_bytes % vector == 0 ? 1 : 2;
+            threads = 32 * warps * matrices;
+            pitch += is_even_run(line_bytes) ? vector / size : 0;
         }
         const int piece = pitch != n ? line_bytes
                           : gap != 0 ? matrix_bytes
@@ -83,42 +104,102 @@ struct BatchedTiling {
             word /= 2;
         }
         int elements = 0;
-        if (!by_thread || packing != BatchPacking::interleaved) {
+        if (design != BatchedDesign::by_thread || packing != BatchPacking::interleaved) {
             elements = round_up(matrices * (n * pitch + gap), vector / size);
         }
-        if (!by_thread) {
-            // Double-buffered data that a step broadcasts.
-            const int warps = ceil_div(group, 32);
-            elements += 2 * matrices * warps * split * round_up(ceil_div(n, split), vector / size);
-        }
+        elements += matrices * work_elements(n, vector / size);
         shared_bytes = static_cast<std::size_t>(elements) * scalar_bytes;
     }
 
     /// True if the tiling has the wished threads, and its shared memory fits.
     constexpr bool allows(const BatchedSettings& wish, std::size_t most_shared_bytes) const {
+        const bool is_by_thread = design == BatchedDesign::by_thread;
         const bool threads_fit = threads <= 1024 && threads % 32 == 0 && threads % group == 0 &&
-                                 (group <= 32 || threads == group) && threads >= group;
+                                 (group <= 32 || threads == group) && threads >= group &&
+                                 (wish.threads <= 0 || threads == wish.threads);
         return threads_fit && shared_bytes <= most_shared_bytes &&
-               (wish.by_thread < 0 || by_thread == (wish.by_thread == 1));
+               (wish.by_thread < 0 || is_by_thread == (wish.by_thread == 1));
     }
 
   private:
+    static constexpr int vector = 16;
+    static constexpr int most_words = 128;  // registers for the elements of a thread
+    static constexpr int panel = 8;         // columns
+
     static constexpr int round_up(int number, int unit) { return ceil_div(number, unit) * unit; }
+
+    static constexpr BatchedDesign choose_design(Factorisation factorisation, int size,
+                                                 bool is_complex, int n, bool may_be_by_thread) {
+        const bool is_double = size == 8 && !is_complex;
+        if (may_be_by_thread && n * n * size <= 4 * most_words) {
+            return BatchedDesign::by_thread;
+        }
+        // Where the measured times cross.
+        if (factorisation == Factorisation::lu) {
+            return n > 32 || (is_double && n >= 24) ? BatchedDesign::by_panels
+                                                    : BatchedDesign::by_rows;
+        }
+        return is_double && n >= 20 ? BatchedDesign::by_tiles : BatchedDesign::by_rows;
+    }
+
+    static constexpr int warps_of(BatchedDesign design, int size, bool is_double, int n) {
+        if (design == BatchedDesign::by_tiles) {
+            return n <= 48 ? 1 : 4;
+        }
+        return !is_double && n > 32 && (size == 16 || n > 48) ? 2 : 1;
+    }
+
+    /// Elements of shared memory of a matrix beside its own: data that a step broadcasts, for this
+    /// step and the previous one, and the rows of U of a panel.
+    constexpr int work_elements(int n, int unit) const {
+        switch (design) {
+            case BatchedDesign::by_thread:
+                return 0;
+            case BatchedDesign::by_rows:
+                return 2 * split * round_up(ceil_div(n, split), unit);
+            case BatchedDesign::by_panels:
+                return 2 * panel + panel * (round_up(n, panel) - 4);
+            case BatchedDesign::by_tiles:
+                return 2 * panel;
+        }
+        return 0;
+    }
 };
 
-/// The name expression of the kernel `kernel`, "lu" or "cholesky".
+/// The tiling for matrices of T.
 template <class T>
-std::string expression(const std::string& kernel, const BatchedTiling& tiling, int n) {
+constexpr BatchedTiling batched_tiling(Factorisation factorisation, int n, BatchPacking packing,
+                                       bool by_rows, const BatchedSettings& wish = {}) {
+    return {factorisation, sizeof(T), is_complex_v<T>, n, packing, by_rows, wish};
+}
+
+/// The name expression of the kernel.
+template <class T>
+std::string expression(Factorisation factorisation, const BatchedTiling& tiling, int n) {
     const char* const packing = tiling.packing == BatchPacking::packed ? "quiver::Packing::packed"
                                 : tiling.packing == BatchPacking::general
                                     ? "quiver::Packing::general"
                                     : "quiver::Packing::interleaved";
-    if (tiling.by_thread) {
-        return instance((kernel + "_by_thread").c_str(), device_name<T>(), n, tiling.threads,
-                        tiling.gap, tiling.word, tiling.by_rows, packing);
+    const bool is_lu = factorisation == Factorisation::lu;
+    const std::string name = is_lu ? "lu" : "cholesky";
+    switch (tiling.design) {
+        case BatchedDesign::by_thread:
+            return instance((name + "_by_thread").c_str(), device_name<T>(), n, tiling.threads,
+                            tiling.gap, tiling.word, tiling.by_rows, packing);
+        case BatchedDesign::by_rows:
+            return is_lu
+                       ? instance("lu_by_rows", device_name<T>(), n, tiling.matrices, tiling.group,
+                                  tiling.pitch, tiling.word, tiling.by_rows, packing)
+                       : instance("cholesky_by_rows", device_name<T>(), n, tiling.matrices,
+                                  tiling.group, tiling.split, tiling.pitch, tiling.word,
+                                  tiling.by_rows, packing);
+        case BatchedDesign::by_panels:
+        case BatchedDesign::by_tiles:
+            break;
     }
-    return instance((kernel + "_by_rows").c_str(), device_name<T>(), n, tiling.matrices,
-                    tiling.group, tiling.split, tiling.pitch, tiling.word, tiling.by_rows, packing);
+    return instance(is_lu ? "lu_by_panels" : "cholesky_by_tiles", device_name<T>(), n,
+                    tiling.matrices, tiling.warps, tiling.pitch, tiling.word, tiling.by_rows,
+                    packing);
 }
 
 /// The tiling of Cholesky factorisations by panels.

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A = L L^H of many small matrices. Up to order 64 the matrices are in registers, one matrix per
-// thread or one row per thread. Larger ones use left-looking panels, with the update of a panel
-// fused with its factorisation. Source: Haidar et al., IEEE TPDS 29(5), 2018, section 4.3.
+// thread or one row per thread, or in double in shared memory, with updates on the tensor cores.
+// Larger ones use left-looking panels, with the update of a panel fused with its factorisation.
+// Source: Haidar et al., IEEE TPDS 29(5), 2018, section 4.3.
 #pragma once
 
-#include "batched.cuh"
+#include "batched_panels.cuh"
 
 namespace quiver {
 
@@ -150,6 +151,140 @@ __global__ void __launch_bounds__(MATRICES* GROUP) cholesky_by_rows(CholeskyArgs
                 own[Tile::index(row, column)] = a[q];
             }
         }
+    }
+    __syncthreads();
+    Tile::store(args.a, first, tile);
+}
+
+/// Right-looking Cholesky of one matrix in double by WARPS warps; `passed` has 16 elements of
+/// shared memory.
+template <int N, int WARPS, int PITCH, bool BY_ROWS>
+struct CholeskyTiles {
+    using Matrix = PanelMatrix<double, N, PITCH, BY_ROWS>;
+    static constexpr int width = Matrix::width;
+    static constexpr int slots = Matrix::slots;
+
+    Matrix a;
+    double* passed;  // column k of the rows of the panel, for this step and the previous one
+    int lane = threadIdx.x % 32;
+    int warp = threadIdx.x / 32 % WARPS;
+    int status = 0;  // valid in the first warp
+
+    void factor() {
+#pragma unroll 1
+        for (int first = 0; first < N; first += width) {
+            if (warp == 0) {
+                factor_panel(first);
+            }
+            if (first + width < N) {
+                sync_matrix<WARPS>();
+                update(first);
+                sync_matrix<WARPS>();
+            }
+        }
+    }
+
+    void factor_panel(int first) {
+        double row[slots][width];
+#pragma unroll
+        for (int s = 0; s < slots; ++s) {
+            const int i = lane + 32 * s;
+#pragma unroll
+            for (int j = 0; j < width; ++j) {
+                row[s][j] = i < N && first + j <= i ? a(i, first + j) : 0;
+            }
+        }
+#pragma unroll
+        for (int k = 0; k < width; ++k) {
+            if (Matrix::whole || first + k < N) {
+                step(first, k, row);
+            }
+        }
+#pragma unroll
+        for (int s = 0; s < slots; ++s) {
+            const int i = lane + 32 * s;
+#pragma unroll
+            for (int j = 0; j < width; ++j) {
+                if (i < N && first + j <= i) {
+                    a(i, first + j) = row[s][j];
+                }
+            }
+        }
+    }
+
+    void step(int first, int k, double (&row)[slots][width]) {
+        double* const column = passed + k % 2 * width;
+#pragma unroll
+        for (int s = 0; s < slots; ++s) {
+            const int at = lane + 32 * s - first;
+            if (at >= k && at < width) {
+                column[at] = row[s][k];
+            }
+        }
+        __syncwarp();
+        const double pivot = column[k];
+        status = status == 0 && !is_good_pivot(pivot) ? first + k + 1 : status;
+        const double inverse = rsqrt(pivot);
+#pragma unroll
+        for (int s = 0; s < slots; ++s) {
+            const double result = row[s][k] * inverse;
+            const double factor = -result * inverse;
+            row[s][k] = result;
+#pragma unroll
+            for (int j = k + 1; j < width; ++j) {
+                row[s][j] = multiply_add(factor, column[j], row[s][j]);
+            }
+        }
+    }
+
+    void update(int first) const {
+        const int g = lane / 4;
+        const int t = lane % 4;
+        const int next = first + width;
+#pragma unroll 1
+        for (int top = next / 16 * 16 + 16 * warp; top < N; top += 16 * WARPS) {
+            double l[4];
+#pragma unroll
+            for (int q = 0; q < 4; ++q) {
+                const int i = top + g + q % 2 * 8;
+                l[q] = i < N ? -a(i, first + t + q / 2 * 4) : 0;
+            }
+#pragma unroll 2
+            for (int left = next; left < minimum(N, top + 16); left += width) {
+                const int j = left + Matrix::product_column(g);
+                double b[2];
+#pragma unroll
+                for (int s = 0; s < 2; ++s) {
+                    b[s] = Matrix::whole || j < N ? a(j, first + t + 4 * s) : 0;
+                }
+                a.add_product(top, left, l, b,
+                              [](int row, int column) { return row < N && column <= row; });
+            }
+        }
+    }
+};
+
+/// WARPS warps share a matrix in double; a block has one matrix if WARPS > 1.
+template <class T, int N, int MATRICES, int WARPS, int PITCH, int WORD, bool BY_ROWS,
+          Packing PACKING>
+__global__ void __launch_bounds__(MATRICES* WARPS * 32) cholesky_by_tiles(CholeskyArgs<T> args) {
+    static_assert(WARPS == 1 || MATRICES == 1);
+    using Tiles = CholeskyTiles<N, WARPS, PITCH, BY_ROWS>;
+    using Tile =
+        MatrixTile<T, N, MATRICES, MATRICES * WARPS * 32, PITCH, 0, WORD, BY_ROWS, true, PACKING>;
+    constexpr int V = Tiles::Matrix::V;
+    T* const tile = dynamic_shared<T>();
+    T* const work = tile + ceil_div(Tile::elements, V) * V;
+    const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * MATRICES;
+    const int m = threadIdx.x / (32 * WARPS);
+    const std::int64_t b = first + m;
+
+    Tile::load(args.a, first, tile);
+    __syncthreads();
+    Tiles tiles{{tile + m * Tile::matrix_pitch}, work + m * (2 * Tiles::width)};
+    tiles.factor();
+    if (b < args.a.count && threadIdx.x % (32 * WARPS) == 0) {
+        args.status[b] = tiles.status;
     }
     __syncthreads();
     Tile::store(args.a, first, tile);

@@ -633,9 +633,11 @@ TEST(Nvrtc, CompilesTheCeilingsWithoutSpills) {
 /// Calls f(source, expression) for LU and Cholesky of order n.
 template <class T, class F>
 void for_each_factorisation(int n, BatchPacking packing, bool by_rows, F&& f) {
-    const BatchedTiling tiling(sizeof(T), n, packing, by_rows);
-    f("batched_lu.cuh", expression<T>("lu", tiling, n));
-    f("batched_cholesky.cuh", expression<T>("cholesky", tiling, n));
+    for (const auto factorisation : {Factorisation::lu, Factorisation::cholesky}) {
+        const auto tiling = batched_tiling<T>(factorisation, n, packing, by_rows);
+        f(factorisation == Factorisation::lu ? "batched_lu.cuh" : "batched_cholesky.cuh",
+          expression<T>(factorisation, tiling, n));
+    }
 }
 
 /// Calls f(source, expression) for kernels of batches.
@@ -661,13 +663,50 @@ void for_each_batched_kernel(F&& f) {
       instance("batched_determinant", device_name<T>(), device_name<real_t<T>>()));
 }
 
+TEST(BatchedTiling, FitsIntoSharedMemoryAndCopiesWholeWords) {
+    const auto check = [](const BatchedTiling& tiling, int n, std::size_t bytes) {
+        // 99 KB is the smallest limit of the GPUs of packs; some notes are static.
+        ASSERT_LE(tiling.shared_bytes, std::size_t{96} * 1024);
+        ASSERT_TRUE(tiling.threads % 32 == 0 && tiling.matrices >= 1);
+        ASSERT_TRUE(tiling.warps == 1 || tiling.matrices == 1);
+        const auto piece = static_cast<int>(bytes) * n *
+                           (tiling.pitch != n ? 1
+                            : tiling.gap != 0 ? n
+                                              : n * tiling.matrices);
+        ASSERT_EQ(piece % tiling.word, 0);
+        if (tiling.pitch != n) {
+            ASSERT_EQ(tiling.pitch * static_cast<int>(bytes) % tiling.word, 0);
+        }
+    };
+    for (const auto factorisation : {Factorisation::lu, Factorisation::cholesky}) {
+        for (const bool by_rows : {false, true}) {
+            for (int n = 1; n <= largest_in_registers; ++n) {
+                SCOPED_TRACE(n);
+                const auto packed = BatchPacking::packed;
+                check(batched_tiling<float>(factorisation, n, packed, by_rows), n, 4);
+                check(batched_tiling<double>(factorisation, n, packed, by_rows), n, 8);
+                check(batched_tiling<std::complex<float>>(factorisation, n, packed, by_rows), n, 8);
+                check(batched_tiling<std::complex<double>>(factorisation, n, packed, by_rows), n,
+                      16);
+            }
+        }
+    }
+    const auto design = [](Factorisation factorisation, int n) {
+        return batched_tiling<double>(factorisation, n, BatchPacking::packed, false).design;
+    };
+    EXPECT_EQ(design(Factorisation::lu, 8), BatchedDesign::by_thread);
+    EXPECT_EQ(design(Factorisation::lu, 16), BatchedDesign::by_rows);
+    EXPECT_EQ(design(Factorisation::lu, 64), BatchedDesign::by_panels);
+    EXPECT_EQ(design(Factorisation::cholesky, 64), BatchedDesign::by_tiles);
+}
+
 TEST(Nvrtc, CompilesBatchedFactorisationsInDoubleWithFewSpills) {
     Batch batch(4);
     const auto add = [&](const char* source, const std::string& expression) {
         batch.add(source, "sm_90", expression);
     };
     // The smallest and largest orders of each design, and some in between.
-    const std::vector<int> orders{1, 4, 8, 9, 16, 17, 32, 33, 48, 64};
+    const std::vector<int> orders{1, 4, 8, 9, 16, 19, 23, 24, 32, 33, 48, 49, 64};
     for (const int n : orders) {
         for_each_factorisation<double>(n, BatchPacking::packed, n % 2 == 0, add);
     }

@@ -732,7 +732,8 @@ TEST(BatchedSettings, ChooseTheKernel) {
     EXPECT_NE(named(true, 16, "").find("cholesky_by_rows"), std::string::npos);
     EXPECT_THROW(named(false, 4, "thread=512"), InputError);
     const BatchedSettings many{.threads = 1024};
-    const BatchedTiling tiling(sizeof(double), 16, BatchPacking::packed, false, many);
+    const auto tiling =
+        batched_tiling<double>(Factorisation::lu, 16, BatchPacking::packed, false, many);
     EXPECT_EQ(tiling.matrices, 64);
     EXPECT_TRUE(tiling.allows(many, 227 * 1024));
     EXPECT_FALSE(tiling.allows(many, 1024)) << "too little shared memory";
