@@ -88,7 +88,10 @@ std::vector<Setting> registers_or_shared(double) {
         c.rows = n > largest_small ? small_batch / 4 : small_batch;
         settings.push_back(
             {batch_name(kernel, n), "shared memory", c, "", 0, {.batched = "panels=1"}});
-        settings.push_back({batch_name(kernel, n), "registers", c});
+        // From this order on, the library's kernel keeps matrices in shared memory, too.
+        const bool is_on_tensor_cores = n >= 20;
+        settings.push_back(
+            {batch_name(kernel, n), is_on_tensor_cores ? "tensor cores" : "registers", c});
     }
     return settings;
 }
@@ -160,8 +163,9 @@ std::vector<Figure> figures() {
          thread_blocks},
         {"6", "LU and Cholesky d: threads per block, that is matrices per block", "case", bandwidth,
          "several matrices per block are faster below n = 16 (figures 6 and 8)", threads_a_block},
-        {"7", "Cholesky d: in shared memory (by panels) or in registers", "case", bandwidth,
-         "LU: alike to n = 20, registers faster beyond (figure 7)", registers_or_shared},
+        {"7", "Cholesky d: in shared memory (by panels), in registers, or on the tensor cores",
+         "case", bandwidth, "LU: alike to n = 20, registers faster beyond (figure 7)",
+         registers_or_shared},
         {"8", "LU and Cholesky d: a thread per row or per matrix", "case", bandwidth,
          "32 x 4 threads for several matrices beat one matrix per block below n = 16 "
          "(figure 8)",
