@@ -14,11 +14,12 @@ namespace quiver {
 ///
 /// A: rows x columns, stored by rows or by columns, this rank's rows of a matrix that `map`
 /// distributes, in the Context's place. It is read by products (mtsm) and never copied or changed,
-/// unless it has at most 512 rows or columns (1,024 if the smallest are wanted): then tall_svd()
-/// decomposes a copy of at most 1 GiB. Algorithm, errors and result are otherwise those of svds()
-/// for a sparse matrix; `right` is distributed as map.evenly(columns). In addition eigensolve() may
-/// choose a dense solve of A^H A or A A^H, which it gathers by products, up to 3,000 rows or
-/// columns. For all singular values of a matrix with few columns call tall_svd().
+/// unless it has at most 512 rows or columns: then tall_svd() decomposes a copy of at most 1 GiB.
+/// Algorithm, errors and result are those of svds() for a sparse matrix; `right` is distributed as
+/// map.evenly(columns). In addition eigensolve() may choose a dense solve of A^H A or A A^H, which
+/// it gathers by products, up to 3,000 rows or columns; and if values are too small for products
+/// with A^H A, tall_svd() decomposes a copy with up to 2,048 rows or columns. For all singular
+/// values of a matrix with few columns call tall_svd().
 ///
 /// Throws on all ranks: InputError for k < 1 or above min(rows, columns), options out of range or
 /// different between ranks, NaN or infinity in A (naming the column); ShapeError if A, the map and

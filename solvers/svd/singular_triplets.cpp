@@ -33,9 +33,9 @@ namespace {
 /// over all ranks.
 constexpr std::int64_t most_dense_columns = 512;
 constexpr double most_dense_bytes = 1 << 30;
-/// The same for the smallest triplets of a matrix that is stored as a dense one: 1,500 x 1,000
-/// doubles take 1.5 s of one core, 3,000 x 2,000 take 42 s.
-constexpr std::int64_t most_dense_columns_smallest = 1024;
+/// The same where products with A^H A cannot find small triplets of a matrix that is stored as a
+/// dense one: 1,200 x 1,100 doubles take 7 s of one core, 3,000 x 2,000 take 42 s.
+constexpr std::int64_t most_dense_columns_of_small_values = 2048;
 
 /// For up to this many of the largest triplets on hosts block Lanczos comes first: it takes a third
 /// of the products of other methods, and steps with this many columns verify multiplicities.
@@ -123,12 +123,15 @@ class TallTriplets {
         const double bytes = static_cast<double>(a_.range_map().global_rows()) *
                              static_cast<double>(columns) * sizeof(T);
         factor_ = safe_factor(ctx_, a_, options_.seed);
-        const std::int64_t most =
-            a_.is_dense() && options_.smallest ? most_dense_columns_smallest : most_dense_columns;
-        if (options_.method == Method::automatic && columns <= most && bytes <= most_dense_bytes) {
+        const bool may_be_block = options_.method == Method::automatic && bytes <= most_dense_bytes;
+        if (may_be_block && columns <= most_dense_columns) {
             solve_dense();
         } else if (a_.is_dense()) {
             iterate<DenseOperator<T>>();
+            if (eigen_converged_ && !result_.converged && may_be_block &&
+                columns <= most_dense_columns_of_small_values) {
+                solve_dense();
+            }
         } else {
             iterate<Operator<T>>();
         }
@@ -186,7 +189,8 @@ class TallTriplets {
         result_.dense = true;
         result_.multiplicity = Multiplicity::verified;
         result_.method = Method::dense;
-        result_.method_reason = "A has few rows or columns";
+        result_.method_reason = "all singular values are computed";
+        raised_ = 0;
         norm_ = svd.values.front();
         const int first = options_.smallest ? columns - options_.k : 0;
         result_.values.assign(svd.values.begin() + first, svd.values.begin() + first + options_.k);

@@ -139,26 +139,35 @@ TYPED_TEST(DenseSvds, FindsLargestAndSmallestValuesAndTheirCopies) {
         int cols;
         MatrixOrder order;
         bool smallest;
+        /// The smallest singular value.
+        long double least;
     };
-    for (const Case& each : std::vector<Case>{{640, 600, MatrixOrder::row_major, false},
-                                              {560, 700, MatrixOrder::column_major, false},
-                                              {540, 520, MatrixOrder::column_major, true}}) {
+    for (const Case& each :
+         std::vector<Case>{{640, 600, MatrixOrder::row_major, false, 0.25L},
+                           {560, 700, MatrixOrder::column_major, false, 0.25L},
+                           {540, 520, MatrixOrder::column_major, true, 0.25L},
+                           {530, 515, MatrixOrder::row_major, true, std::sqrt(eps)}}) {
         SCOPED_TRACE(::testing::Message() << each.rows << " x " << each.cols);
+        const bool small = each.least < 0.1L;
+        if (small && is_complex_v<TypeParam>) {
+            continue;  // all complex singular values take 3 s
+        }
         std::vector<long double> exact(
             static_cast<std::size_t>(std::min<std::int64_t>(each.rows, each.cols)));
         for (std::size_t j = 0; j < exact.size(); ++j) {
             exact[j] = 1 + 2.0L / static_cast<long double>(j + 1);
         }
         std::copy_n(std::vector{9.0L, 7.0L, 7.0L, 7.0L, 5.5L, 5.5L, 4.0L}.data(), 7, exact.data());
-        std::copy_n(std::vector{0.75L, 0.5L, 0.5L, 0.25L}.data(), 4, &*exact.end() - 4);
+        std::copy_n(std::vector{0.75L, 0.5L, 0.5L, each.least}.data(), 4, &*exact.end() - 4);
         const Global<TypeParam> a = this->with_values(each.rows, each.cols, exact);
         SvdsOptions options;
         options.k = each.smallest ? 3 : 5;
         options.smallest = each.smallest;
         const SparseSvd<TypeParam> svd = this->run(a, each.order, options);
-        EXPECT_EQ(svd.dense, each.smallest);
+        // Products with A^H A do not find a small value, and residuals of others are larger.
+        EXPECT_EQ(svd.dense, small);
         check_values(exact, svd, options.k, each.smallest,
-                     each.smallest ? 100 * eps : std::max(1e-9, 400 * eps));
+                     small ? 100 * eps : std::max(1e-9, (each.smallest ? 4000 : 400) * eps));
         check_triplets(this->ctx, a, svd);
     }
 }
