@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `quiver svd`: singular values and vectors of a block or a sparse matrix, and principal components
+// `quiver svd`: singular values and vectors of a block or a large matrix, and principal components
 // of points.
 #include <algorithm>
 #include <complex>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,7 @@
 #include "blockvec/error.hpp"
 #include "kernels/column_ops.hpp"
 #include "kernels/hdf5_file.hpp"
+#include "solvers/svd/dense_svd.hpp"
 #include "solvers/svd/pca.hpp"
 #include "solvers/svd/sparse_svd.hpp"
 #include "solvers/svd/tall_svd.hpp"
@@ -49,24 +51,39 @@ struct SvdCommand {
     int k = 6;
     SvdsOptions sparse;
 
+    bool is_matrix_market() const {
+        return input == standard_input_name || input.ends_with(".mtx") ||
+               input.ends_with(".mtx.gz");
+    }
     bool is_sparse() const {
         const bool generated = input.starts_with("gen:") && !input.starts_with("gen:blobs");
-        return !pca && !dense &&
-               (generated || input == standard_input_name || input.ends_with(".mtx") ||
-                input.ends_with(".mtx.gz"));
+        return !pca && !dense && (generated || is_matrix_market());
     }
 };
 
-void check_command(const SvdCommand& command) {
+/// A dense matrix with more columns is no block: tall_svd() would take too long.
+constexpr std::int64_t most_block_columns = 2048;
+
+/// True if svds() computes some triplets, false for a block or points.
+bool is_large_matrix(const SvdCommand& command, const Problem& problem) {
+    return command.is_sparse() || problem.complex || problem.cols > problem.rows ||
+           problem.cols > most_block_columns;
+}
+
+/// `sparse`: the input is a sparse matrix or a large dense one.
+void check_command(const SvdCommand& command, bool sparse) {
     const auto refuse = [](const std::string& text) { throw InputError("svd: " + text); };
     check_outputs({&command.output, &command.right, &command.json},
                   {{command.input, "the input file"}});
-    const bool sparse = command.is_sparse();
     if (!sparse && command.right.given) {
-        refuse("--right is for sparse matrices; the file of -o also has the right vectors");
+        refuse(
+            "--right is for sparse matrices and large dense ones; the file of -o also has the "
+            "right vectors");
     }
     if (!sparse && command.sparse.smallest) {
-        refuse("--smallest is for sparse matrices; without -k all values are computed");
+        refuse(
+            "--smallest is for sparse matrices and large dense ones; without -k all values are "
+            "computed");
     }
     if (command.one_pass && (sparse || command.pca || command.output.given)) {
         refuse("--one-pass is for singular values of a block without -o");
@@ -74,7 +91,7 @@ void check_command(const SvdCommand& command) {
     const std::string allowed = sparse ? "sdcz" : command.pca ? "sdhb" : "sd";
     if (command.scalar != "auto" && allowed.find(command.scalar) == std::string::npos) {
         refuse(fmt::format("--scalar {}: {} has {}", command.scalar,
-                           sparse        ? "a sparse matrix"
+                           sparse        ? "a large matrix"
                            : command.pca ? "--pca"
                                          : "a block",
                            sparse        ? "s, d, c or z"
@@ -185,24 +202,62 @@ void write_vectors(SolverRun& run, const Output& output, const char* dataset,
     });
 }
 
+/// This rank's rows of a dense matrix in the place of the Context.
 template <class T>
-void run_sparse(SolverRun& run, const SvdCommand& command, const Problem& problem,
-                SvdReport& report) {
+BlockVector<T> dense_rows(Context& ctx, const CsrRows<T>& rows) {
+    BlockVector<T> host;
+    BlockVector<T> block;
+    ctx.comm().agree([&] {
+        const int columns = static_cast<int>(rows.global_cols);
+        block = BlockVector<T>(ctx, rows.map, columns);
+        host = BlockVector<T>(ctx, rows.map, columns, 0, Place::host);
+    });
+    const BlockView<T> view = host.view();
+    std::fill_n(view.data, view.rows * view.ld, T(0));
+    for (std::int64_t i = 0; i < view.rows; ++i) {
+        const auto row = static_cast<std::size_t>(i);
+        for (auto e = static_cast<std::size_t>(rows.row_start[row]);
+             e < static_cast<std::size_t>(rows.row_start[row + 1]); ++e) {
+            view(i, static_cast<int>(rows.column[e])) = rows.value[e];
+        }
+    }
+    ctx.comm().agree([&] { copy(ctx, view, block.view()); });
+    return block;
+}
+
+/// The triplets of a sparse matrix or a large dense one.
+template <class T>
+SparseSvd<T> decompose_matrix(SolverRun& run, const SvdCommand& command, CsrRows<T> rows,
+                              const SvdsOptions& options, SvdReport& report) {
     Context& ctx = run.ctx();
-    report.kind = SvdReport::Kind::sparse;
-    report.scalar = dtype_v<T>;
-    SparseMatrix<T> a(ctx, load_problem<T>(ctx.comm(), problem, ctx.threads()));
-    report.rows = a.range_map().global_rows();
-    report.columns = static_cast<std::int64_t>(a.domain_map().global_rows());
+    if (command.dense) {
+        const BlockVector<T> a = dense_rows(ctx, rows);
+        rows = CsrRows<T>();
+        run.end_phase("read");
+        return svds<T>(ctx, a.row_map(), a.view(), options);
+    }
+    SparseMatrix<T> a(ctx, std::move(rows));
     report.sparse.nonzeros = a.global_nonzeros();
     run.end_phase("read");
+    return svds(ctx, a, options);
+}
+
+template <class T>
+void run_matrix(SolverRun& run, const SvdCommand& command, const Problem& problem,
+                SvdReport& report) {
+    Context& ctx = run.ctx();
+    report.kind = command.dense ? SvdReport::Kind::dense : SvdReport::Kind::sparse;
+    report.scalar = dtype_v<T>;
+    CsrRows<T> rows = load_problem<T>(ctx.comm(), problem, ctx.threads());
+    report.rows = rows.map.global_rows();
+    report.columns = rows.global_cols;
     SvdsOptions options = command.sparse;
     options.k =
         command.k_given
             ? command.k
             : static_cast<int>(std::min<std::int64_t>({command.k, report.rows, report.columns}));
     options.keep_going = run.keep_going();
-    const SparseSvd<T> svd = svds(ctx, a, options);
+    const SparseSvd<T> svd = decompose_matrix<T>(run, command, std::move(rows), options, report);
     run.end_phase("decompose");
     report.sparse.smallest = options.smallest;
     report.sparse.tol = options.tol;
@@ -224,9 +279,16 @@ void run_sparse(SolverRun& run, const SvdCommand& command, const Problem& proble
 }
 
 bool run_svd(const Comm& comm, const SvdCommand& command) {
+    std::optional<Problem> matrix;
+    if (command.is_sparse() || (command.dense && !command.pca && command.is_matrix_market())) {
+        matrix = inspect_problem(comm, command.input);
+        if (!is_large_matrix(command, *matrix)) {
+            matrix.reset();
+        }
+    }
     comm.agree([&] {
         if (comm.rank() == 0) {
-            check_command(command);
+            check_command(command, matrix.has_value());
         }
     });
     SvdReport report;
@@ -238,12 +300,11 @@ bool run_svd(const Comm& comm, const SvdCommand& command) {
         run.finish();
         return report.sparse.converged;
     };
-    if (command.is_sparse()) {
-        const Problem problem = inspect_problem(comm, command.input);
+    if (matrix) {
         Dtype dtype = Dtype::d;
-        comm.agree([&] { dtype = choose_scalar(problem, command.scalar); });
+        comm.agree([&] { dtype = choose_scalar(*matrix, command.scalar); });
         SolverRun run(comm, choose_execution(comm, command.device));
-        visit_dtype(dtype, [&]<class T>() { run_sparse<T>(run, command, problem, report); });
+        visit_dtype(dtype, [&]<class T>() { run_matrix<T>(run, command, *matrix, report); });
         return deliver(run);
     }
     const Points points = inspect_points(comm, command.input, command.dataset);
@@ -264,7 +325,7 @@ bool run_svd(const Comm& comm, const SvdCommand& command) {
 }
 
 constexpr const char* svd_description =
-    "Singular values and vectors of a block or a sparse matrix; principal components of points";
+    "Singular values and vectors of a block or a large matrix; principal components of points";
 
 constexpr const char* svd_examples =
     R"(Examples:
@@ -272,13 +333,16 @@ constexpr const char* svd_examples =
   quiver svd A.mtx -k 4 --smallest -o u.h5 --right v.h5     the 4 smallest, with vectors
   quiver svd X.h5                             all singular values of the columns in a file
   quiver svd X.h5 -o usv.h5                   with left and right vectors
+  quiver svd --dense A.mtx -k 10              the 10 largest of a dense matrix that is no block
   quiver svd --pca X.h5 -k 5 -o pca.h5        5 principal components, with the scores of all rows
   quiver svd --pca gen:blobs,n=1000000,d=16 --json report.json      generated points
 
 A Matrix Market file or gen:NAME is a sparse matrix, rectangular or square; with --dense or --pca
 the file is a block with one point a row. An HDF5 file has a block: the dataset `vectors` (or
---dataset NAME). A block must have at least as many rows as columns. apps/svd_plot.py draws the JSON
-report; docs/svd.md explains the error bounds.
+--dataset NAME). A block must have at least as many rows as columns. A Matrix Market file with
+--dense that has fewer rows than columns, more than 2048 columns or complex numbers is a large dense
+matrix; its options are those of a sparse matrix. apps/svd_plot.py draws the JSON report;
+docs/svd.md explains the error bounds.
 
 Exit status: 0 converged; 1 not converged; 2 bad usage or input; 3 a failure while running.)";
 
@@ -306,10 +370,11 @@ void add_svd(CLI::App& app, Action& chosen) {
         ->required();
     const CLI::Option* k =
         add_number(*svd, "-k,--values", command->k,
-                   "Number of singular values or components; default: 6 of a sparse matrix, all of "
-                   "a block");
+                   "Number of singular values or components; default: 6 of a sparse or large "
+                   "matrix, all of a block");
     svd->add_flag("--pca", command->pca, "Principal components of the rows");
-    svd->add_flag("--dense", command->dense, "A Matrix Market file is a block, not sparse");
+    svd->add_flag("--dense", command->dense,
+                  "A Matrix Market file is a block or a large dense matrix");
     svd->add_flag(
         "--one-pass", command->one_pass,
         "Values of a block from its Gram matrix alone; small ones get large errors, which "
@@ -324,7 +389,8 @@ void add_svd(CLI::App& app, Action& chosen) {
                "HDF5 file for the right vectors of a sparse matrix", hdf5_format);
     add_device(*svd, command->device);
     add_word(*svd, "--scalar", command->scalar,
-             "Precision: s or d; c or z for sparse matrices; h (half) or b (bfloat16) with --pca",
+             "Precision: s or d; c or z for sparse and large matrices; h (half) or b (bfloat16) "
+             "with --pca",
              {"auto", "s", "d", "c", "z", "h", "b"});
     add_json(*svd, command->json);
     set_action(*svd, chosen, command, run_svd, [=] { command->k_given = k->count() > 0; });

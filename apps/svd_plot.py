@@ -34,7 +34,7 @@ def draw_errors(axis, report):
     numbers = range(len(report["values"]))
     axis.plot(numbers, report["errors"], "o-", markersize=3, linewidth=0.8, color=BROWN,
               label="error bound")
-    if report["kind"] == "sparse":
+    if report["kind"] in ("sparse", "dense"):
         axis.plot(numbers, report["residuals"], "s-", markersize=3, linewidth=0.8, color=GREY,
                   label="residual")
     if max(report["errors"], default=0) > 0:

@@ -16,10 +16,19 @@ using nlohmann::ordered_json;
 using Kind = SvdReport::Kind;
 
 const char* name_of_kind(Kind kind) {
-    return kind == Kind::pca ? "pca" : kind == Kind::sparse ? "sparse" : "block";
+    switch (kind) {
+        case Kind::pca:
+            return "pca";
+        case Kind::sparse:
+            return "sparse";
+        case Kind::dense:
+            return "dense";
+        default:
+            return "block";
+    }
 }
 
-std::string sparse_lines(const SvdReport& report) {
+std::string matrix_lines(const SvdReport& report) {
     std::string text = fmt::format(
         "method      {}, {}, {}\n",
         report.sparse.dense ? "dense: all singular values"
@@ -46,7 +55,8 @@ std::string kind_lines(const SvdReport& report) {
                 report.values.size(), report.pca.passes == 1 ? "1 pass" : "2 passes",
                 report.pca.total_variance, report.pca.error);
         case Kind::sparse:
-            return sparse_lines(report);
+        case Kind::dense:
+            return matrix_lines(report);
         default:
             return fmt::format("method      {}\nrank        {}\n",
                                report.from_gram ? "Gram matrix, 1 pass over X"
@@ -108,7 +118,9 @@ void add_kind(ordered_json& json, const SvdReport& report) {
         json["passes"] = report.pca.passes;
         return;
     }
-    json["nonzeros"] = report.sparse.nonzeros;
+    if (report.kind == Kind::sparse) {
+        json["nonzeros"] = report.sparse.nonzeros;
+    }
     json["errors"] = json_numbers(report.errors);
     json["residuals"] = json_numbers(report.sparse.residuals);
     json["norm_estimate"] = json_number(report.sparse.norm_estimate);
@@ -129,7 +141,8 @@ void add_kind(ordered_json& json, const SvdReport& report) {
 
 std::string to_table(const SvdReport& report) {
     std::string text = fmt::format(
-        "{}{}: {}, {}, {}{}\n", report.kind == Kind::sparse ? "matrix      " : "block       ",
+        "{}{}: {}, {}, {}{}\n",
+        report.kind == Kind::sparse || report.kind == Kind::dense ? "matrix      " : "block       ",
         report.input, plural(report.rows, "row"), plural(report.columns, "column"),
         report.kind == Kind::sparse ? plural(report.sparse.nonzeros, "nonzero") + ", " : "",
         name_of(report.scalar));

@@ -13,7 +13,7 @@
 namespace quiver::apps {
 
 struct SvdReport {
-    enum class Kind : std::uint8_t { block, pca, sparse } kind = Kind::block;
+    enum class Kind : std::uint8_t { block, pca, sparse, dense } kind = Kind::block;
     std::string input;
     std::string dataset;
     std::int64_t rows = 0;
@@ -21,7 +21,7 @@ struct SvdReport {
     Dtype scalar = Dtype::d;
     std::vector<double> values;
     std::vector<double> errors;
-    /// One right vector or component each; empty for sparse matrices.
+    /// One right vector or component each; empty for large matrices.
     std::vector<std::vector<double>> vectors;
 
     // Of a block.
@@ -31,7 +31,8 @@ struct SvdReport {
     // Of points.
     PcaResult pca;
 
-    /// Of a sparse matrix; the fields are those of SparseSvd and SvdsOptions.
+    /// Of a sparse matrix or a large dense one, which has no nonzeros; the fields are those of
+    /// SparseSvd and SvdsOptions.
     struct Sparse {
         std::int64_t nonzeros = 0;
         int wanted = 0;

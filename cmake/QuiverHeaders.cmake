@@ -102,6 +102,7 @@ set(QUIVER_PUBLIC_HEADERS
     solvers/protected_orth.hpp
     solvers/small_dense.hpp
     solvers/solvers.hpp
+    solvers/svd/dense_svd.hpp
     solvers/svd/pca.hpp
     solvers/svd/sparse_svd.hpp
     solvers/svd/tall_svd.hpp)

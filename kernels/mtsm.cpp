@@ -109,36 +109,36 @@ void gather_on_host(const Comm& comm, const RowMap& map, int width, T* all) {
 }
 
 /// Throws ShapeError unless the distributed blocks fit the rows and columns of A, and all three the
-/// Context. The ranks may differ in the result, because each has its own rows of A.
+/// Context. `map` distributes the rows that correspond to the columns of A. The ranks may differ in
+/// the result, because each has its own rows of A.
 template <class T>
 void require_parts(const Context& ctx, const char* operation, const MatrixView<const T>& a,
-                   const BlockVector<T>& of_rows, const BlockVector<T>& of_columns) {
+                   const BlockView<const T>& of_rows, const RowMap& map,
+                   const BlockView<const T>& of_columns) {
     require_matrix(a, operation, "A");
-    require_shape(of_rows.rows() == a.rows && of_columns.row_map().global_rows() == a.cols &&
-                      of_rows.width() == of_columns.width(),
+    require_shape(of_rows.rows == a.rows && map.global_rows() == a.cols &&
+                      map.local_rows() == of_columns.rows && map.ranks() == ctx.comm().size() &&
+                      of_rows.cols == of_columns.cols,
                   operation, "the distributed blocks do not fit A, or their widths differ", [&] {
-                      return "A: " + describe(a) + "; " + std::to_string(of_rows.rows()) +
-                             " local rows for its rows, " +
-                             std::to_string(of_columns.row_map().global_rows()) +
+                      return "A: " + describe(a) + "; " + std::to_string(of_rows.rows) +
+                             " local rows for its rows, " + std::to_string(map.global_rows()) +
                              " global rows for its columns; widths " +
-                             std::to_string(of_rows.width()) + " and " +
-                             std::to_string(of_columns.width());
+                             std::to_string(of_rows.cols) + " and " +
+                             std::to_string(of_columns.cols);
                   });
-    require_shape(of_columns.row_map().global_rows() <= std::numeric_limits<int>::max(), operation,
+    require_shape(map.global_rows() <= std::numeric_limits<int>::max(), operation,
                   "a distributed block has more than 2^31 - 1 rows", [&] { return describe(a); });
     const auto is_here = [&](const auto& view) {
         return view.empty() || view.place == ctx.place();
     };
-    require_shape(is_here(a) && is_here(of_rows.view()) && is_here(of_columns.view()), operation,
+    require_shape(is_here(a) && is_here(of_rows) && is_here(of_columns), operation,
                   "a matrix or block is not in the Context's place",
                   [&] { return "A: " + describe(a) + "; Context: " + to_string(ctx.place()); });
 }
 
 /// The number of elements of a distributed block.
-template <class T>
-std::size_t elements_of(const BlockVector<T>& block) {
-    return static_cast<std::size_t>(block.row_map().global_rows()) *
-           static_cast<std::size_t>(block.width());
+std::size_t elements_of(const RowMap& map, int width) {
+    return static_cast<std::size_t>(map.global_rows()) * static_cast<std::size_t>(width);
 }
 
 }  // namespace
@@ -178,27 +178,33 @@ void mtsm_adjoint(Context& ctx, float alpha, MatrixView<const bfloat16_t> a,
 template <class T>
 void mtsm(Context& ctx, std::type_identity_t<T> alpha, std::type_identity_t<MatrixView<const T>> a,
           const BlockVector<T>& x, std::type_identity_t<T> beta, BlockVector<T>& y) {
+    mtsm<T>(ctx, alpha, a, x.row_map(), x.view(), beta, y.view());
+}
+
+template <class T>
+void mtsm(Context& ctx, std::type_identity_t<T> alpha, std::type_identity_t<MatrixView<const T>> a,
+          const RowMap& map, std::type_identity_t<BlockView<const T>> x,
+          std::type_identity_t<T> beta, BlockView<T> y) {
     const auto product = [&](const BlockView<const T>& all) {
-        multiply<operations::mtsm, T, T>(ctx, alpha, a, all, beta, y.view());
+        multiply<operations::mtsm, T, T>(ctx, alpha, a, all, beta, y);
     };
     if (ctx.comm().size() == 1) {
-        require_parts(ctx, operations::mtsm.name, a, y, x);
-        product(x.view());
+        require_parts<T>(ctx, operations::mtsm.name, a, y, map, x);
+        product(x);
         return;
     }
     RankLinks& links = ctx.service<RankLinks>();
     const bool on_device = ctx.place() == Place::device && links.halos_on_device();
-    const RowMap& map = x.row_map();
-    const int width = x.width();
-    const std::size_t count = elements_of(x);
+    const int width = x.cols;
+    const std::size_t count = elements_of(map, width);
     std::optional<Scratch> gathered;
     // An error of one rank must end the call on all ranks before they wait for each other's rows.
     ctx.comm().agree([&] {
-        require_parts(ctx, operations::mtsm.name, a, y, x);
+        require_parts<T>(ctx, operations::mtsm.name, a, y, map, x);
         if (!on_device && count > 0) {
             gathered.emplace(ctx.memory(), MemoryKind::host, count * sizeof(T));
-            copy(ctx, x.view(),
-                 BlockView<T>(gathered->template as<T>() + map.first_row() * width, x.rows(), width,
+            copy(ctx, x,
+                 BlockView<T>(gathered->template as<T>() + map.first_row() * width, x.rows, width,
                               width, Place::host));
         }
     });
@@ -208,8 +214,7 @@ void mtsm(Context& ctx, std::type_identity_t<T> alpha, std::type_identity_t<Matr
         const auto size = [](std::int64_t elements) {
             return static_cast<std::size_t>(elements) * sizeof(T);
         };
-        const void* const all =
-            links.gather_rows(ctx, map, x.view().data, size(x.view().ld), size(width));
+        const void* const all = links.gather_rows(ctx, map, x.data, size(x.ld), size(width));
         product({static_cast<const T*>(all), a.cols, width, width, Place::device});
     } else {
         gather_on_host(ctx.comm(), map, width, gathered->template as<T>());
@@ -223,21 +228,29 @@ template <class T>
 void mtsm_adjoint(Context& ctx, std::type_identity_t<T> alpha,
                   std::type_identity_t<MatrixView<const T>> a, const BlockVector<T>& x,
                   std::type_identity_t<T> beta, BlockVector<T>& y) {
+    mtsm_adjoint<T>(ctx, alpha, a, x.view(), beta, y.row_map(), y.view());
+}
+
+template <class T>
+void mtsm_adjoint(Context& ctx, std::type_identity_t<T> alpha,
+                  std::type_identity_t<MatrixView<const T>> a,
+                  std::type_identity_t<BlockView<const T>> x, std::type_identity_t<T> beta,
+                  const RowMap& map, BlockView<T> y) {
     constexpr const auto& operation = operations::mtsm_adjoint;
     if (ctx.comm().size() == 1) {
-        require_parts(ctx, operation.name, a, x, y);
-        multiply<operation, T, T>(ctx, alpha, a, x.view(), beta, y.view());
+        require_parts<T>(ctx, operation.name, a, x, map, y);
+        multiply<operation, T, T>(ctx, alpha, a, x, beta, y);
         return;
     }
-    const int width = y.width();
-    const std::size_t count = elements_of(y);
+    const int width = y.cols;
+    const std::size_t count = elements_of(map, width);
     std::optional<Scratch> partial;
     // An error of one rank must end the call on all ranks before the reduction.
     ctx.comm().agree([&] {
-        require_parts(ctx, operation.name, a, x, y);
+        require_parts<T>(ctx, operation.name, a, x, map, y);
         partial.emplace(ctx.memory(), memory_kind(ctx.place()), count * sizeof(T));
         multiply<operation, T, T>(
-            ctx, alpha, a, x.view(), T(0),
+            ctx, alpha, a, x, T(0),
             BlockView<T>(partial->template as<T>(), a.cols, width, width, ctx.place()));
     });
     if (count == 0) {
@@ -245,11 +258,10 @@ void mtsm_adjoint(Context& ctx, std::type_identity_t<T> alpha,
     }
     T* const values = partial->template as<T>();
     const auto add_own_rows = [&](const T* sum, Place place) {
-        if (!y.view().empty()) {
-            add_scaled(ctx,
-                       BlockView<const T>(sum + y.row_map().first_row() * width, y.rows(), width,
-                                          width, place),
-                       T(beta), y.view());
+        if (!y.empty()) {
+            add_scaled(
+                ctx, BlockView<const T>(sum + map.first_row() * width, y.rows, width, width, place),
+                T(beta), y);
         }
     };
     RankLinks& links = ctx.service<RankLinks>();
@@ -285,7 +297,11 @@ void tsmm(Context& ctx, std::type_identity_t<T> alpha, std::type_identity_t<Matr
     template void mtsm(Context&, T, MatrixView<const T>, const BlockVector<T>&, T,               \
                        BlockVector<T>&);                                                         \
     template void mtsm_adjoint(Context&, T, MatrixView<const T>, const BlockVector<T>&, T,       \
-                               BlockVector<T>&);
+                               BlockVector<T>&);                                                 \
+    template void mtsm(Context&, T, MatrixView<const T>, const RowMap&, BlockView<const T>, T,   \
+                       BlockView<T>);                                                            \
+    template void mtsm_adjoint(Context&, T, MatrixView<const T>, BlockView<const T>, T,          \
+                               const RowMap&, BlockView<T>);
 QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
 #undef QUIVER_INSTANTIATE
 

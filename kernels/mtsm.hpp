@@ -7,6 +7,7 @@
 #include "blockvec/block_vector.hpp"
 #include "blockvec/context.hpp"
 #include "blockvec/matrix_view.hpp"
+#include "blockvec/row_map.hpp"
 
 namespace quiver {
 
@@ -55,6 +56,12 @@ template <class T>
 void mtsm(Context& ctx, std::type_identity_t<T> alpha, std::type_identity_t<MatrixView<const T>> a,
           const BlockVector<T>& x, std::type_identity_t<T> beta, BlockVector<T>& y);
 
+/// The same for views: x has this rank's rows of a block that `map` distributes.
+template <class T>
+void mtsm(Context& ctx, std::type_identity_t<T> alpha, std::type_identity_t<MatrixView<const T>> a,
+          const RowMap& map, std::type_identity_t<BlockView<const T>> x,
+          std::type_identity_t<T> beta, BlockView<T> y);
+
 /// Y = alpha A^H X + beta Y over all ranks. `a` holds this rank's rows of A, which are the rows of
 /// x's RowMap, and all columns of A, which correspond to the rows of y. One all-reduce of k n
 /// elements, which stays in device memory where RankLinks can do that. Collective. An error before
@@ -63,6 +70,13 @@ template <class T>
 void mtsm_adjoint(Context& ctx, std::type_identity_t<T> alpha,
                   std::type_identity_t<MatrixView<const T>> a, const BlockVector<T>& x,
                   std::type_identity_t<T> beta, BlockVector<T>& y);
+
+/// The same for views: y has this rank's rows of a block that `map` distributes.
+template <class T>
+void mtsm_adjoint(Context& ctx, std::type_identity_t<T> alpha,
+                  std::type_identity_t<MatrixView<const T>> a,
+                  std::type_identity_t<BlockView<const T>> x, std::type_identity_t<T> beta,
+                  const RowMap& map, BlockView<T> y);
 
 /// tsmm of kernels/tsmm.hpp, Y = alpha X C + beta Y, also for blocks stored by columns, as in
 /// Fortran and BLAS. X: rows x m, C: m x n, Y: rows x n, each in either order; C in host or device

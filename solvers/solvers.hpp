@@ -47,6 +47,7 @@
 #include "solvers/precond/sparse_ldlt.hpp"
 #include "solvers/protected_orth.hpp"
 #include "solvers/small_dense.hpp"
+#include "solvers/svd/dense_svd.hpp"
 #include "solvers/svd/pca.hpp"
 #include "solvers/svd/sparse_svd.hpp"
 #include "solvers/svd/tall_svd.hpp"

@@ -323,7 +323,7 @@ SOLVERS = [
              [Test("svd", "*ASecondPass*")]),
     Mutation("the covariance is not centred", "svd/pca.cpp",
              "sums(i, j) - sums(n, i) * (sums(n, j) / count_);", "sums(i, j);", [Test("svd", "Pca/d.*")]),
-    Mutation("svds takes the values of the square", "svd/sparse_svd.cpp",
+    Mutation("svds takes the values of the square", "svd/singular_triplets.cpp",
              "tsmm<T>(ctx_, T(1), v.view(), rounded<T>(svd.v), T(0), v.view());", "",
              [Test("svd", "Svds/d.*")]),
     Mutation("a shift counts one eigenvalue too many below it", "shifted_spectrum.cpp",

@@ -4,9 +4,12 @@
 
     OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 PYTHONPATH=build/python python3 apps/bench/svd_table.py
 
+With arguments (pca, svd, svds, dense) only these tables.
+
 The best of three calls each (one for calls that take long). The error of a variance or value is
 relative to the largest one; the exact variances are those of the centred rows in long double.
 """
+import sys
 import time
 
 import numpy as np
@@ -95,7 +98,35 @@ def svds_table():
                   f"{difference:.0e} | {info.errors.max() / s[0]:.0e} |", flush=True)
 
 
+def dense_table():
+    """Large dense matrices; the exact values are those from which a matrix is made, or NumPy's."""
+    print("\n| matrix | which | quiver.svds: s | SciPy svds: s | numpy.linalg.svd: s | error | error of SciPy "
+          "| error bound |")
+    print("|---|---|---|---|---|---|---|---|")
+    for name, n, m, values in (
+            ("random", 3000, 2000, None), ("falling", 3000, 2000, np.arange(1, 2001.0)**-0.5),
+            ("four copies", 2000, 3000, np.r_[3, 2, 2, 2, 2, 1.5, 1 / np.arange(2, 1996.0)])):
+        a = RNG.standard_normal((n, m))
+        if values is not None:
+            u, v = (np.linalg.qr(RNG.standard_normal((rows, 2000)))[0] for rows in (n, m))
+            a = (u * values) @ v.T
+        whole, found = processor_time(lambda: np.linalg.svd(a, full_matrices=False), 1)
+        exact = found[1] if values is None else values
+        for which, wanted in (("LM", exact[:6]), ("SM", exact[-6:])):
+            ours, (_, s, _, info) = processor_time(
+                lambda: quiver.svds(a, which=which, full_output=True))
+            cells, other = "|", ""
+            if which == "LM":
+                theirs, (_, values_of_scipy, _) = processor_time(lambda: sp.linalg.svds(a))
+                other = f"{np.abs(np.sort(values_of_scipy)[::-1] - wanted).max() / exact[0]:.0e}"
+                cells = f"{theirs:.2f} |"
+            print(f"| {name}, {n:,} x {m:,} | {which} | {ours:.2f} | {cells} {whole:.2f} | "
+                  f"{np.abs(s - wanted).max() / exact[0]:.0e} | {other} | "
+                  f"{info.errors.max() / exact[0]:.0e} |", flush=True)
+
+
+TABLES = {"pca": pca_table, "svd": svd_table, "svds": svds_table, "dense": dense_table}
+
 if __name__ == "__main__":
-    pca_table()
-    svd_table()
-    svds_table()
+    for table in sys.argv[1:] or TABLES:
+        TABLES[table]()

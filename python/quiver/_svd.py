@@ -68,16 +68,22 @@ class SVDSInfo:
     message: str
 
 
+def _matrix(x: Any, name: str, device: Any, stream: Any, comm: Any) -> tuple[Space, str, Any]:
+    """The space, the scalar and the rows of a dense matrix, in any layout."""
+    space = space_of(x, device=device, stream=stream).with_comm(comm)
+    char = scalar_of(dtype_of(x) if library_name(x) else np.asarray(x).dtype)
+    matrix = space.array(x, char, name)
+    if matrix.ndim != 2:
+        raise ValueError(f"{name} has {matrix.ndim} dimensions; a matrix is expected")
+    return space, char, matrix
+
+
 def _array(x: Any, name: str, device: Any, stream: Any, comm: Any) -> tuple[Space, str, Any]:
     """The space, the scalar and the rows of a dense block."""
     if sparse_source(x) is not None or isinstance(x, SparseMatrix):
         raise TypeError(f"{name} is a sparse matrix; an array is expected: pass {name}.toarray(), or "
                         "call svds")
-    space = space_of(x, device=device, stream=stream).with_comm(comm)
-    char = scalar_of(dtype_of(x) if library_name(x) else np.asarray(x).dtype)
-    block = space.array(x, char, name)
-    if block.ndim != 2:
-        raise ValueError(f"{name} has {block.ndim} dimensions; a matrix is expected")
+    space, char, block = _matrix(x, name, device, stream, comm)
     return space, char, space.with_block_layout(block, name)
 
 
@@ -203,12 +209,14 @@ def svds(A: Any, k: int = 6, ncv: int | None = None, tol: float = 0, which: str 
          maxiter: int | None = None, return_singular_vectors: bool | str = True, *,
          max_seconds: float = 0, device: Any = None, stream: Any = None, comm: Any = None,
          full_output: bool = False, on_unverified: str = "raise") -> Any:
-    """The k largest or smallest singular triplets of a sparse matrix, every copy verified.
+    """The k largest or smallest singular triplets of a large matrix, every copy verified.
 
     Parameters
     ----------
-    A : sparse matrix or SparseMatrix, (n, m)
-        scipy, cupyx or torch, square or rectangular.
+    A : sparse matrix, SparseMatrix or array, (n, m)
+        Square or rectangular. A sparse matrix is of scipy, cupyx or torch. An array whose rows or
+        columns are contiguous is not copied; with `comm` it has the rows of this rank. For a tall &
+        skinny array `svd` is faster.
     k : int
         The number of triplets, 1 to min(n, m).
     ncv, maxiter, max_seconds : optional
@@ -221,7 +229,7 @@ def svds(A: Any, k: int = 6, ncv: int | None = None, tol: float = 0, which: str 
     return_singular_vectors : bool or {'u', 'vh'}
         False: only s. 'u' and 'vh': only these vectors; the others are None.
     device, stream, comm : optional
-        As in `SparseMatrix`; a `SparseMatrix` has them already.
+        As in `SparseMatrix`; a `SparseMatrix` has them already. For an array as in `eigsh`.
     full_output : bool
         True: an `SVDSInfo` follows the results.
     on_unverified : {'raise', 'ignore'}
@@ -233,7 +241,8 @@ def svds(A: Any, k: int = 6, ncv: int | None = None, tol: float = 0, which: str 
     s : array, (k,)
         Descending, also of the smallest ones.
     vh : array, (k, m)
-        With `comm`, u has the rows of this rank, and vh the columns of its part of the rows of X.
+        With `comm`, u has the rows of this rank, and vh the columns of its part of the rows of X;
+        for an array, the m rows of X are distributed as evenly as possible.
     info : SVDSInfo
         Only with `full_output`.
 
@@ -242,7 +251,7 @@ def svds(A: Any, k: int = 6, ncv: int | None = None, tol: float = 0, which: str 
     RuntimeError
         If the solver has not converged; `on_unverified` 'ignore' returns what it has found.
     ValueError
-        For an argument that is out of range.
+        For an argument that is out of range, and NaN or infinity in A.
 
     Examples
     --------
@@ -259,26 +268,36 @@ def svds(A: Any, k: int = 6, ncv: int | None = None, tol: float = 0, which: str 
                          "'u' or 'vh'")
     if on_unverified not in ("raise", "ignore"):
         raise ValueError(f"on_unverified={on_unverified!r} is not 'raise' or 'ignore'")
-    matrix = A if isinstance(A, SparseMatrix) else \
-        SparseMatrix(A, device=device, stream=stream, comm=comm)
+    is_array = not isinstance(A, SparseMatrix) and library_name(A) != "" and sparse_source(A) is None
+    if is_array:
+        space, char, array = _matrix(A, "A", device, stream, comm)
+        if not (space.has_block_layout(array) or space.has_block_layout(array.T)):
+            array = space.contiguous(array)
+    else:
+        matrix = A if isinstance(A, SparseMatrix) else \
+            SparseMatrix(A, device=device, stream=stream, comm=comm)
+        space, char = matrix._space, matrix.dtype.char
     request = _core.SvdsRequest()
-    char = matrix.dtype.char
     request.k, request.smallest = whole_number(k, "k"), which == "SM"
     request.tol = number_from_zero(tol, "tol") or 32 * float(np.finfo(char).eps)
     request.max_basis = 0 if ncv is None else max(whole_number(ncv, "ncv"), whole_number(k, "k") + 12)
     request.max_iterations = 0 if maxiter is None else whole_number(maxiter, "maxiter")
     request.max_seconds = number_from_zero(max_seconds, "max_seconds")
-    space = matrix._space
     with space.entered():
-        outcome = _core.svds(request, matrix._operator, matrix.H._operator)
+        if is_array:
+            outcome = _core.svds_dense(request, space.context, char, space.raw(array))
+        else:
+            outcome = _core.svds(request, matrix._operator, matrix.H._operator)
     if on_unverified == "raise" and not (outcome.converged and outcome.verified):
         raise RuntimeError(f"svds: {outcome.message or 'copies of a value may be missing'}; "
                            "on_unverified='ignore' returns the triplets that were found")
     values = space.from_numpy(np.array(outcome.values, dtype=real_scalar(char)))
     count = len(outcome.values)
     vectors: list[Any] = [None, None]
-    for i, (name, rows, copy) in enumerate((("u", matrix._rows[0], outcome.copy_left),
-                                            ("vh", matrix._columns[0], outcome.copy_right))):
+    left_rows, right_rows = (array.shape[0], outcome.right_rows) if is_array else \
+        (matrix._rows[0], matrix._columns[0])
+    for i, (name, rows, copy) in enumerate((("u", left_rows, outcome.copy_left),
+                                            ("vh", right_rows, outcome.copy_right))):
         if return_singular_vectors in (True, name):
             vectors[i] = space.empty((rows, count), char)
             with space.entered():

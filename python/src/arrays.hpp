@@ -12,6 +12,7 @@
 #include <nanobind/ndarray.h>
 
 #include "blockvec/error.hpp"
+#include "blockvec/matrix_view.hpp"
 #include "blockvec/scalar.hpp"
 #include "blockvec/view.hpp"
 
@@ -70,6 +71,30 @@ auto block_of(const Array& array) {
     }
     using Element = std::remove_pointer_t<decltype(data)>;
     return BlockView<Element>(data, rows, cols, ld, place_of(array));
+}
+
+/// A matrix whose rows or columns are contiguous. Throws ShapeError for any other layout.
+template <class T>
+MatrixView<const T> matrix_of(const InputArray& array) {
+    if (array.ndim() != 2) {
+        throw ShapeError("quiver: an array of two dimensions is expected");
+    }
+    const auto rows = static_cast<std::int64_t>(array.shape(0));
+    const auto cols = static_cast<std::int64_t>(array.shape(1));
+    const bool by_rows = cols <= 1 || array.stride(1) == 1;
+    const std::int64_t lines = by_rows ? rows : cols;
+    const std::int64_t length = by_rows ? cols : rows;
+    const std::int64_t ld =
+        lines > 1 && length > 0 ? (by_rows ? array.stride(0) : array.stride(1)) : length;
+    if (ld < length || (!by_rows && rows > 1 && array.stride(0) != 1)) {
+        throw ShapeError("quiver: the rows or the columns of a matrix must be contiguous");
+    }
+    return {data_of<T>(array),
+            rows,
+            cols,
+            ld,
+            by_rows ? MatrixOrder::row_major : MatrixOrder::column_major,
+            place_of(array)};
 }
 
 /// An empty view for None.

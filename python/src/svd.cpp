@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -16,6 +17,7 @@
 #include "python/src/bindings.hpp"
 #include "python/src/operators.hpp"
 #include "python/src/shared_context.hpp"
+#include "solvers/svd/dense_svd.hpp"
 #include "solvers/svd/pca.hpp"
 #include "solvers/svd/sparse_svd.hpp"
 #include "solvers/svd/tall_svd.hpp"
@@ -127,16 +129,21 @@ struct SvdsOutcome {
     }
     void copy_left(const OutputArray& out) const { copy_block(left, out); }
     void copy_right(const OutputArray& out) const { copy_block(right, out); }
+    /// The number of rows of right vectors on this rank.
+    std::int64_t right_rows() const {
+        return visit_dtype(dtype, [&]<class T>() {
+            return static_cast<const BlockVector<T>*>(right.get())->rows();
+        });
+    }
 };
 
+/// All of a result except its vectors.
 template <class T>
-SvdsOutcome svds_of(Context& ctx, const AnyOperator& a, const AnyOperator& adjoint,
-                    const SvdsOptions& options) {
-    SparseSvd<T> found = svds(ctx, *a.sparse<T>(), *adjoint.sparse<T>(), options);
+SvdsOutcome outcome_of(const SparseSvd<T>& found) {
     SvdsOutcome out;
-    out.values = std::move(found.values);
-    out.residuals = std::move(found.residuals);
-    out.errors = std::move(found.errors);
+    out.values = found.values;
+    out.residuals = found.residuals;
+    out.errors = found.errors;
     out.norm_estimate = found.norm_estimate;
     out.seconds = found.seconds;
     out.converged = found.converged;
@@ -145,19 +152,32 @@ SvdsOutcome svds_of(Context& ctx, const AnyOperator& a, const AnyOperator& adjoi
     out.interrupted = found.interrupted;
     out.iterations = found.iterations;
     out.products = found.products;
-    out.message = std::move(found.message);
+    out.message = found.message;
     out.dtype = dtype_v<T>;
+    return out;
+}
+
+template <class T>
+void take_vectors(SparseSvd<T>& found, SvdsOutcome& out) {
+    out.left = std::make_shared<BlockVector<T>>(std::move(found.left));
+    out.right = std::make_shared<BlockVector<T>>(std::move(found.right));
+}
+
+template <class T>
+SvdsOutcome svds_of(Context& ctx, const AnyOperator& a, const AnyOperator& adjoint,
+                    const SvdsOptions& options) {
+    SparseSvd<T> found = svds(ctx, *a.sparse<T>(), *adjoint.sparse<T>(), options);
+    SvdsOutcome out = outcome_of(found);
     if (a.numbering) {
         for (BlockVector<T>* const block : {&found.left, &found.right}) {
             *block = a.numbering->to_user<T>(ctx, std::as_const(*block).view());
         }
     }
-    out.left = std::make_shared<BlockVector<T>>(std::move(found.left));
-    out.right = std::make_shared<BlockVector<T>>(std::move(found.right));
+    take_vectors(found, out);
     return out;
 }
 
-SvdsOutcome svds_any(const SvdsRequest& request, const AnyOperator& a, const AnyOperator& adjoint) {
+SvdsOptions options_of(const SvdsRequest& request) {
     SvdsOptions options;
     options.k = request.k;
     options.smallest = request.smallest;
@@ -165,17 +185,33 @@ SvdsOutcome svds_any(const SvdsRequest& request, const AnyOperator& a, const Any
     options.max_basis = request.max_basis;
     options.max_iterations = request.max_iterations;
     options.max_seconds = request.max_seconds;
-    options.keep_going = [](const IterationEvent&) {
-        return call_python([] {
-            if (PyErr_CheckSignals() != 0) {
-                nb::raise_python_error();
-            }
-        });
-    };
+    options.keep_going = [](const IterationEvent&) { return check_signals(); };
+    return options;
+}
+
+SvdsOutcome svds_any(const SvdsRequest& request, const AnyOperator& a, const AnyOperator& adjoint) {
+    const SvdsOptions options = options_of(request);
     return visit_dtype(a.dtype, [&]<class T>() {
         SvdsOutcome out =
             run(*a.home, [&](Context& ctx) { return svds_of<T>(ctx, a, adjoint, options); });
         out.home = a.home;
+        return out;
+    });
+}
+
+SvdsOutcome svds_dense(const SvdsRequest& request, std::shared_ptr<SharedContext> shared,
+                       const std::string& dtype, const InputArray& a) {
+    const SvdsOptions options = options_of(request);
+    return visit_dtype(dtype_of(dtype), [&]<class T>() {
+        const MatrixView<const T> matrix = matrix_of<T>(a);
+        SvdsOutcome out = run(*shared, [&](Context& ctx) {
+            const RowMap map = RowMap::by_local_rows(ctx.comm(), matrix.rows);
+            SparseSvd<T> found = svds<T>(ctx, map, matrix, options);
+            SvdsOutcome result = outcome_of(found);
+            take_vectors(found, result);
+            return result;
+        });
+        out.home = std::move(shared);
         return out;
     });
 }
@@ -221,9 +257,11 @@ void bind_svd(nb::module_& module) {
         .def_ro("iterations", &SvdsOutcome::iterations)
         .def_ro("products", &SvdsOutcome::products)
         .def_ro("message", &SvdsOutcome::message)
+        .def_prop_ro("right_rows", &SvdsOutcome::right_rows)
         .def("copy_left", &SvdsOutcome::copy_left, "out"_a)
         .def("copy_right", &SvdsOutcome::copy_right, "out"_a);
     module.def("svds", &svds_any, "request"_a, "a"_a, "adjoint"_a);
+    module.def("svds_dense", &svds_dense, "request"_a, "context"_a, "dtype"_a, "a"_a);
 }
 
 }  // namespace quiver::python

@@ -97,6 +97,42 @@ TEST_F(SvdCommand, FindsTripletsOfASparseMatrix) {
     }
 }
 
+TEST_F(SvdCommand, FindsTripletsOfALargeDenseMatrix) {
+    const std::string wide = folder.write("wide.mtx",
+                                          "%%MatrixMarket matrix array real general\n2 3\n"
+                                          "0\n3\n-4\n0\n0\n0\n");
+    const std::string complex_matrix =
+        folder.write("z.mtx", "%%MatrixMarket matrix array complex general\n2 1\n3 0\n0 4\n");
+    for (const int ranks : {1, 2}) {
+        ASSERT_EQ(run("--dense " + wide, ranks).status, 0);
+        const json result = report();
+        EXPECT_EQ(result["kind"], "dense");
+        EXPECT_EQ(result["columns"], 3);
+        EXPECT_FALSE(result.contains("nonzeros"));
+        EXPECT_EQ(result["multiplicity"], "verified");
+        expect_near(result["values"], {4, 3});
+        ASSERT_EQ(run("--dense " + wide + " -k 1 --smallest", ranks).status, 0);
+        expect_near(report()["values"], {3});
+        ASSERT_EQ(run("--dense " + complex_matrix, ranks).status, 0);
+        EXPECT_EQ(report()["scalar"], "z");
+        expect_near(report()["values"], {5});
+    }
+    // Neither dimension is small: the solver iterates.
+    std::string text = "%%MatrixMarket matrix array real general\n600 700\n";
+    for (int j = 0; j < 700; ++j) {
+        for (int i = 0; i < 600; ++i) {
+            const double value = i == 0 ? 1 : i == 1 ? 2 - 4 * (j % 2) : i == j ? 9.0 / i : 0;
+            text += std::to_string(value) + "\n";
+        }
+    }
+    const Outcome outcome = run("--dense " + folder.write("large.mtx", text) + " -k 3", 2);
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_EQ(report()["dense"], false);
+    EXPECT_NEAR(report()["values"][0].get<double>(), std::sqrt(2800), 0.1);
+    EXPECT_NEAR(report()["values"][1].get<double>(), std::sqrt(700), 0.1);
+    EXPECT_NE(outcome.out.find("of A^H A or A A^H"), std::string::npos) << outcome.out;
+}
+
 TEST_F(SvdCommand, FindsComponentsOfPoints) {
     const std::string points = "gen:blobs,n=3000,d=4,k=5,spread=0.4,seed=6";
     ASSERT_EQ(run("--pca " + points + " -k 2", 1).status, 0);
@@ -182,11 +218,13 @@ TEST_F(SvdCommand, BadInputGetsOneLine) {
         folder.write("complex.mtx", "%%MatrixMarket matrix array complex general\n2 1\n1 0\n0 1\n");
     const std::vector<std::pair<std::string, std::string>> cases{
         {"--dense " + input + " -k 4", "k = 4, but X has 3 singular values"},
-        {"--dense " + matrix, "4 rows and 6 columns; it needs at least as many rows as columns"},
+        {"--dense " + matrix + " -k 5", "k = 5, but a 4 x 6 matrix has 4 singular values"},
+        {"--dense " + matrix + " --one-pass", "--one-pass is for singular values of a block"},
         {"--dense " + input + " --smallest", "--smallest is for sparse matrices"},
         {"--dense " + input + " --right v.h5", "--right is for sparse matrices"},
         {"--dense " + input + " --scalar z", "--scalar z: a block has s or d"},
-        {"--dense " + complex_block, "complex numbers"},
+        {"--dense " + complex_block + " --scalar d", "the matrix is complex"},
+        {"--pca " + complex_block, "complex numbers"},
         {"--pca " + input + " -k 4", "k = 4 components"},
         {"--pca " + input + " -k -1", "k = -1"},
         {"--pca " + bad, "nan.mtx:4: the value 'nan' is not finite"},
@@ -194,7 +232,7 @@ TEST_F(SvdCommand, BadInputGetsOneLine) {
         {matrix + " -k 0", "k = 0"},
         {matrix + " -k 1 --tol 2", "tol"},
         {matrix + " --one-pass", "--one-pass is for singular values of a block"},
-        {matrix + " --scalar h", "--scalar h: a sparse matrix has s, d, c or z"},
+        {matrix + " --scalar h", "--scalar h: a large matrix has s, d, c or z"},
         {"gen:nothing -k 2", "nothing"},
         {folder.path("none.mtx"), "none.mtx"},
         {folder.path("none.h5"), "none.h5"}};

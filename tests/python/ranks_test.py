@@ -129,6 +129,9 @@ def test_singular_values(rng):
         np.testing.assert_allclose(s, np.linalg.svd(a.toarray(), compute_uv=False)[:4], rtol=1e-11)
         v = np.concatenate(COMM.allgather(np.ascontiguousarray(vh.T)))
         np.testing.assert_allclose(part(a, shape[0]) @ v, u * s, atol=1e-10)
+        _, again, vh = quiver.svds(part(a, shape[0]).toarray(), 4, comm=COMM)
+        np.testing.assert_allclose(again, s, rtol=1e-11)
+        assert COMM.allreduce(vh.shape[1]) == shape[1]
 
 
 def shuffled_grid(rng, side):

@@ -206,6 +206,35 @@ def test_svds_of_equal_values(rng):
         assert info.converged and info.verified and not info.dense
 
 
+@pytest.mark.parametrize("char", "fdFD")
+def test_svds_of_dense_arrays(rng, char):
+    eps = np.finfo(char).eps
+    for shape, order in (((600, 540), "C"), ((530, 620), "F"), ((30, 90), "F"), ((1, 4), "C")):
+        a = rng.standard_normal(shape)
+        if char in "FD":
+            a = a + 1j * rng.standard_normal(shape)
+        a[:, 0] *= 9  # a value that stands out
+        a = np.asarray(a.astype(char), order=order)
+        before = a.copy()
+        expected = np.linalg.svd(a.astype("D"), compute_uv=False)
+        k = min(*shape, 3)
+        u, s, vh, info = quiver.svds(a, k, full_output=True)
+        np.testing.assert_array_equal(a, before)
+        np.testing.assert_allclose(s, expected[:k], atol=200 * eps * expected[0])
+        assert np.all(np.abs(s - expected[:k]) <= info.errors + eps * expected[0])
+        np.testing.assert_allclose(a @ vh.conj().T, u * s, atol=200 * eps * expected[0])
+        np.testing.assert_allclose(u.conj().T @ a, s[:, None] * vh, atol=400 * eps * expected[0])
+        assert_signs(vh)
+        assert info.converged and info.verified and info.dense == (min(shape) <= 512)
+    every_other = np.asarray(a.repeat(2, axis=1))[:, ::2]
+    np.testing.assert_allclose(quiver.svds(every_other, 1, return_singular_vectors=False),
+                               expected[:1], rtol=100 * eps)
+    a = np.ones((20, 6), char)
+    a[4, 2] = np.nan
+    with pytest.raises(ValueError, match="column 2 of A"):
+        quiver.svds(a, 1)
+
+
 def test_svds_refuses():
     a = sp.random(8, 5, 0.5, format="csr", random_state=1)
     with pytest.raises(ValueError, match="k = 6, but a 8 x 5 matrix has 5"):
@@ -214,5 +243,9 @@ def test_svds_refuses():
         quiver.svds(a, 2, which="LA")
     with pytest.raises(ValueError, match="return_singular_vectors"):
         quiver.svds(a, 2, return_singular_vectors="v")
+    with pytest.raises(ValueError, match="k = 4, but a 3 x 3 matrix has 3"):
+        quiver.svds(np.eye(3), 4)
+    with pytest.raises(ValueError, match="dimensions"):
+        quiver.svds(np.ones(3), 1)
     with pytest.raises(TypeError, match="sparse"):
-        quiver.svds(np.eye(3), 1)
+        quiver.svds("matrix", 1)

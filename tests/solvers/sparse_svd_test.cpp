@@ -15,6 +15,7 @@
 #include "blockvec/error.hpp"
 #include "kernels/sparse/assemble.hpp"
 #include "tests/solvers/svd_oracle.hpp"
+#include "tests/solvers/triplet_checks.hpp"
 #include "tests/support/fixtures.hpp"
 
 namespace quiver::test {
@@ -23,9 +24,6 @@ namespace {
 template <class T>
 class Svds : public ::testing::Test {
   protected:
-    using R = real_t<T>;
-    using Wide = wide_number<T>;
-
     /// A with a few random entries in each row.
     Global<T> random_sparse(std::int64_t rows, int cols, int row_entries) {
         Global<T> a(rows, cols);
@@ -58,82 +56,6 @@ class Svds : public ::testing::Test {
         return SparseMatrix<T>(ctx, std::move(rows));
     }
 
-    /// The element of largest modulus of each column is positive.
-    static void check_signs(const Global<T>& v) {
-        const double eps = static_cast<double>(epsilon_v<T>);
-        for (int j = 0; j < v.cols; ++j) {
-            double most = 0;
-            for (std::int64_t i = 0; i < v.rows; ++i) {
-                most = std::max(most, static_cast<double>(std::abs(v(i, j))));
-            }
-            std::int64_t row = 0;
-            while (static_cast<double>(std::abs(v(row, j))) * (1 + 1e-6) < most) {
-                ++row;
-            }
-            EXPECT_LE(std::abs(v(row, j) - T(std::abs(v(row, j)))), 4 * eps) << row << ", " << j;
-        }
-    }
-    /// A v - s u and A^H u - s v in long double agree with the reported residual; u and v are
-    /// orthonormal.
-    void check_triplets(const Global<T>& a, const SparseSvd<T>& svd) {
-        const Global<T> u = on_all_ranks(ctx, svd.left);
-        const Global<T> v = on_all_ranks(ctx, svd.right);
-        ASSERT_EQ(u.rows, a.rows);
-        ASSERT_EQ(v.rows, a.cols);
-        const double eps = static_cast<double>(epsilon_v<T>);
-        for (const Global<T>* x : {&u, &v}) {
-            ASSERT_EQ(x->cols, static_cast<int>(svd.values.size()));
-            for (int j = 0; j < x->cols; ++j) {
-                for (int l = 0; l <= j; ++l) {
-                    Wide sum(0);
-                    for (std::int64_t i = 0; i < x->rows; ++i) {
-                        sum += conjugated(Wide((*x)(i, l))) * Wide((*x)(i, j));
-                    }
-                    EXPECT_LE(std::abs(sum - Wide(l == j ? 1 : 0)), 100 * eps) << l << ", " << j;
-                }
-            }
-        }
-        check_signs(v);
-        for (int j = 0; j < u.cols; ++j) {
-            const auto s = static_cast<long double>(svd.values[static_cast<std::size_t>(j)]);
-            long double squares = 0;
-            // One of the vectors of a value that is 0 to rounding is arbitrary.
-            const bool zero = s <= 100 * eps * svd.norm_estimate;
-            for (std::int64_t i = 0; i < a.rows && (!zero || a.rows >= a.cols); ++i) {
-                Wide rest = -s * Wide(u(i, j));
-                for (int p = 0; p < a.cols; ++p) {
-                    rest += Wide(a(i, p)) * Wide(v(p, j));
-                }
-                squares += std::norm(rest);
-            }
-            for (int p = 0; p < a.cols && (!zero || a.rows < a.cols); ++p) {
-                Wide rest = -s * Wide(v(p, j));
-                for (std::int64_t i = 0; i < a.rows; ++i) {
-                    rest += conjugated(Wide(a(i, p))) * Wide(u(i, j));
-                }
-                squares += std::norm(rest);
-            }
-            EXPECT_NEAR(svd.residuals[static_cast<std::size_t>(j)],
-                        static_cast<double>(std::sqrt(squares)), 50 * eps * svd.norm_estimate)
-                << j;
-        }
-    }
-
-    /// The values are those of `exact` (descending, all of them) within their error bounds.
-    void check(const std::vector<long double>& exact, const SparseSvd<T>& svd, int k, bool smallest,
-               double most_error) {
-        ASSERT_EQ(svd.values.size(), static_cast<std::size_t>(k));
-        EXPECT_TRUE(svd.converged) << svd.message;
-        EXPECT_EQ(svd.multiplicity, Multiplicity::verified);
-        EXPECT_NEAR(svd.norm_estimate, static_cast<double>(exact[0]),
-                    smallest ? 0.1 * static_cast<double>(exact[0]) : svd.errors[0]);
-        const std::size_t first = smallest ? exact.size() - static_cast<std::size_t>(k) : 0;
-        for (std::size_t j = 0; j < svd.values.size(); ++j) {
-            EXPECT_LE(std::abs(svd.values[j] - exact[first + j]), svd.errors[j]) << j;
-            EXPECT_LE(svd.errors[j], most_error * static_cast<double>(exact[0])) << j;
-        }
-    }
-
     std::mt19937_64 generator = make_generator();
     Context ctx = make_context();
 };
@@ -159,8 +81,8 @@ TYPED_TEST(Svds, MatchesJacobiForAnyShape) {
             options.smallest = smallest;
             const SparseSvd<TypeParam> svd = svds(this->ctx, matrix, options);
             EXPECT_TRUE(svd.dense);
-            this->check(exact, svd, each.k, smallest, most);
-            this->check_triplets(a, svd);
+            check_values(exact, svd, each.k, smallest, most);
+            check_triplets(this->ctx, a, svd);
         }
     }
 }
@@ -187,8 +109,8 @@ TYPED_TEST(Svds, IteratesForLargestAndSmallestValues) {
         options.k = 7;
         const SparseSvd<TypeParam> large = svds(this->ctx, matrix, options);
         EXPECT_FALSE(large.dense);
-        this->check(exact, large, 7, false, std::max(1e-9, 400 * eps));
-        this->check_triplets(a, large);
+        check_values(exact, large, 7, false, std::max(1e-9, 400 * eps));
+        check_triplets(this->ctx, a, large);
         options.k = 4;
         options.smallest = true;
         const SparseSvd<TypeParam> small = svds(this->ctx, matrix, options);
@@ -203,7 +125,7 @@ TYPED_TEST(Svds, IteratesForLargestAndSmallestValues) {
                     static_cast<double>(exact[0]))
                 << j;
         }
-        this->check_triplets(a, small);
+        check_triplets(this->ctx, a, small);
     }
 }
 
@@ -282,7 +204,7 @@ TYPED_TEST(Svds, LargeMatricesStaySparse) {
                     svd.errors[static_cast<std::size_t>(j)]);
         EXPECT_LE(svd.errors[static_cast<std::size_t>(j)], 3e-4);
     }
-    this->check_signs(on_all_ranks(this->ctx, svd.right));
+    check_signs(on_all_ranks(this->ctx, svd.right));
 }
 
 /// On hosts block Lanczos finds well separated values, without a second search; crowded ones go to
