@@ -17,10 +17,10 @@ namespace {
 void choose_plans(Context&, const PlanChoice&) {}
 
 std::vector<ListedPlan> list_plans(Context&, const PlannedProduct&, const std::string&, int) {
-    refuse();
+    refuse_tuning();
 }
 void compile_plans(Context&, std::span<const std::pair<PlannedProduct, std::string>>) {
-    refuse();
+    refuse_tuning();
 }
 
 void tune(Context&, std::span<const TuneCase>, const TuneOptions&,

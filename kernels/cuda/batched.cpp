@@ -69,10 +69,6 @@ void factor_in_registers(Context& ctx, Factorisation factorisation, const Args& 
            args);
 }
 
-}  // namespace
-
-namespace {
-
 BatchedSettings batched_settings(const std::string& text) {
     BatchedSettings settings;
     read_settings("tiling of a batched factorisation", text,

@@ -16,7 +16,7 @@ namespace quiver::cuda {
 inline constexpr int largest_in_registers = 64;
 
 /// Overrides of the tiling of batched factorisations, for experiments: "threads=512",
-/// "by_thread=0", "panels=1". A negative or zero value leaves a setting to the library.
+/// "by_thread=0", "panels=1". Fields with their default are left to the library.
 struct BatchedSettings {
     /// Threads per block.
     int threads = 0;
@@ -60,7 +60,7 @@ struct BatchedTiling {
     std::size_t shared_bytes;
 
     /// Requires n <= largest_in_registers. Packed matrices start at a multiple of 16 bytes.
-    /// `wish` must be possible: see allows().
+    /// If `wish` is impossible, allows() is false and the other members have no meaning.
     constexpr BatchedTiling(Factorisation factorisation, std::size_t scalar_bytes, bool is_complex,
                             int n, BatchPacking packing_, bool by_rows_,
                             const BatchedSettings& wish = {})

@@ -9,6 +9,7 @@
 #include "blockvec/error.hpp"
 #include "blockvec/scalar_list.hpp"
 #include "kernels/cuda/plan.hpp"
+#include "kernels/cuda/planner.hpp"
 
 namespace quiver::cuda {
 namespace {
@@ -42,7 +43,17 @@ bool are_aligned(std::initializer_list<const T*> operands) {
     return true;
 }
 
-const Cublas* available(Context& ctx) {
+bool is_the_librarys(const PlanChoice& choice) {
+    return choice.plan.empty() && choice.tuned && !choice.exact &&
+           choice.reduction == Reduction::reproducible;
+}
+
+/// The Context's cuBLAS if it serves a product of at least one row.
+template <class Args>
+const Cublas* cublas_for(Context& ctx, const Args& args) {
+    if (args.rows == 0 || !Cublas::serves(ctx.service<Planner>().choice(), args)) {
+        return nullptr;
+    }
     const Cublas& cublas = ctx.service<Cublas>();
     return cublas.is_available() ? &cublas : nullptr;
 }
@@ -103,21 +114,26 @@ Cublas::~Cublas() {
 }
 
 template <class T>
+bool Cublas::serves(const PlanChoice& choice, const TsmttsmArgs<T>& args) {
+    return args.a != args.b && prefers_cublas_tsmttsm(dtype_v<T>, args.m, args.n) &&
+           is_the_librarys(choice) && are_aligned<T>({args.a, args.b, args.c});
+}
+
+template <class T>
+bool Cublas::serves(const PlanChoice& choice, const TsmmArgs<T>& args) {
+    return args.x != args.y && args.d == nullptr &&
+           prefers_cublas_tsmm(dtype_v<T>, args.m, args.n) && is_the_librarys(choice) &&
+           are_aligned<T>({args.x, args.c, args.y});
+}
+
+template <class T>
 const Cublas* Cublas::for_product(Context& ctx, const TsmttsmArgs<T>& args) {
-    const bool same = args.a == args.b;
-    return !same && args.rows > 0 && prefers_cublas_sums(dtype_v<T>, args.m, args.n) &&
-                   are_aligned<T>({args.a, args.b, args.c})
-               ? available(ctx)
-               : nullptr;
+    return cublas_for(ctx, args);
 }
 
 template <class T>
 const Cublas* Cublas::for_product(Context& ctx, const TsmmArgs<T>& args) {
-    return args.x != args.y && args.d == nullptr && args.rows > 0 &&
-                   prefers_cublas(dtype_v<T>, args.m, args.n) &&
-                   are_aligned<T>({args.x, args.c, args.y})
-               ? available(ctx)
-               : nullptr;
+    return cublas_for(ctx, args);
 }
 
 // A row-major array is the column-major array of the transpose: C^T = B^T conj(A), Y^T = C^T X^T.
@@ -139,6 +155,8 @@ void Cublas::tsmm(const TsmmArgs<T>& args) const {
 }
 
 #define QUIVER_INSTANTIATE(T)                                                    \
+    template bool Cublas::serves(const PlanChoice&, const TsmttsmArgs<T>&);      \
+    template bool Cublas::serves(const PlanChoice&, const TsmmArgs<T>&);         \
     template const Cublas* Cublas::for_product(Context&, const TsmttsmArgs<T>&); \
     template const Cublas* Cublas::for_product(Context&, const TsmmArgs<T>&);    \
     template void Cublas::tsmttsm(const TsmttsmArgs<T>&) const;                  \

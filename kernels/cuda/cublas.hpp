@@ -11,6 +11,7 @@
 #include "blockvec/context.hpp"
 #include "blockvec/shared_library.hpp"
 #include "kernels/leaf_args.hpp"
+#include "kernels/tuning.hpp"
 
 namespace quiver::cuda {
 
@@ -59,10 +60,16 @@ class Cublas {
     ~Cublas();
 
     bool is_available() const { return handle_ != nullptr; }
-    /// The cuBLAS for a product of a shape for which it is the fastest (prefers_cublas and
-    /// prefers_cublas_sums in plan.hpp), or null if this library's kernels compute it: for other
-    /// shapes, without cuBLAS, for A = B or X = Y, and for complex double operands that do not
-    /// start at multiples of 16 bytes. Loads the library only for these shapes.
+    /// True if a product belongs to cuBLAS, provided that it is available: it is the fastest for
+    /// the shape (prefers_cublas_tsmttsm, prefers_cublas_tsmm), A is not B and X is not Y, there is
+    /// no D, complex double operands start at multiples of 16 bytes, and the choice of plans is
+    /// that of the library.
+    template <class T>
+    static bool serves(const PlanChoice& choice, const TsmttsmArgs<T>& args);
+    template <class T>
+    static bool serves(const PlanChoice& choice, const TsmmArgs<T>& args);
+    /// The cuBLAS for a product that it serves; null for others, or if there is none. Loads the
+    /// library only for products that it serves.
     template <class T>
     static const Cublas* for_product(Context& ctx, const TsmttsmArgs<T>& args);
     template <class T>

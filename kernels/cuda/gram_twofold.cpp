@@ -19,10 +19,15 @@ GramTwofoldTiling gram_twofold_tiling(const Context& ctx, const GramTwofoldArgs&
                              shared_bytes_per_block(ctx));
 }
 
+/// True if this file's kernel serves the block; others are products of two equal blocks.
+bool is_served(const Context& ctx, const GramTwofoldArgs& args) {
+    return args.n <= widest_panel && gram_twofold_tiling(ctx, args).shared_bytes > 0;
+}
+
 }  // namespace
 
 std::size_t workspace_bytes(Context& ctx, const GramTwofoldArgs& args) {
-    if (args.n > widest_panel) {
+    if (!is_served(ctx, args)) {
         return workspace_bytes(ctx, product_of(args));
     }
     const GramTwofoldTiling tiling = gram_twofold_tiling(ctx, args);
@@ -32,7 +37,7 @@ std::size_t workspace_bytes(Context& ctx, const GramTwofoldArgs& args) {
 }
 
 void gram_twofold(Context& ctx, const GramTwofoldArgs& args, void* workspace) {
-    if (args.n > widest_panel) {
+    if (!is_served(ctx, args)) {
         tsmttsm_twofold(ctx, product_of(args), workspace);
         return;
     }

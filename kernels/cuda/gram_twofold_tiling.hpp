@@ -15,6 +15,7 @@ namespace quiver::cuda {
 
 struct GramTwofoldTiling {
     GramTwofoldConfig config;
+    /// 0: the device has too little shared memory for so many columns.
     std::size_t shared_bytes = 0;
 
     GramTwofoldTiling(int n, const Layout& x, std::size_t shared_limit) {
@@ -59,9 +60,12 @@ struct GramTwofoldTiling {
                 config.blocks = 1;
             } else if (config.rows > step) {
                 config.rows -= step;
-            } else {
+            } else if (config.threads > 32 * config.team) {
                 config.threads /= 2;
                 config.rows = step / 2;
+            } else {
+                shared_bytes = 0;
+                return;
             }
         }
     }

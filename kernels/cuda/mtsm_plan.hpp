@@ -41,7 +41,7 @@ struct MtsmShape {
 /// `stages` is not used; if `tcf` is not 0, a thread processes that many rows (a multiple of
 /// rows_a_thread; the thread count factor of the paper) and the launch has as many blocks as this
 /// needs. plain: the versions V0 (1) and V1 (2) of the paper, without shared memory and without
-/// prefetching; only blocks and rows_a_thread = 1 are used. No search chooses tcf or plain.
+/// prefetching; all other fields are ignored. No search chooses tcf or plain.
 struct MtsmPlan {
     using Request = MtsmShape;
     static constexpr int threads = 256;

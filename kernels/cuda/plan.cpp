@@ -138,71 +138,71 @@ struct ColumnRange {
 constexpr int any_number = std::numeric_limits<int>::max();
 
 /// Products that cuBLAS computes faster, as a range of m and a range of n.
-struct VendorShapes {
+struct CublasRange {
     ColumnRange m, n;
 };
-bool contain(std::span<const VendorShapes> shapes, int m, int n) {
-    return std::any_of(shapes.begin(), shapes.end(), [&](const VendorShapes& each) {
+bool contain(std::span<const CublasRange> shapes, int m, int n) {
+    return std::any_of(shapes.begin(), shapes.end(), [&](const CublasRange& each) {
         return each.m.contain(m) && each.n.contain(n);
     });
 }
 
-constexpr VendorShapes sums_s[] = {{{257, any_number}, {41, 64}},
-                                   {{97, any_number}, {49, 64}},
-                                   {{41, 64}, {65, any_number}},
-                                   {{97, any_number}, {65, any_number}},
-                                   {{65, 96}, {97, any_number}}};
-constexpr VendorShapes sums_d[] = {{{257, any_number}, {25, 64}},
-                                   {{17, 32}, {65, any_number}},
-                                   {{33, 64}, {128, any_number}},
-                                   {{81, any_number}, {65, any_number}}};
-constexpr VendorShapes sums_c[] = {{{193, any_number}, {17, 64}},
-                                   {{65, any_number}, {49, 64}},
-                                   {{17, 64}, {65, any_number}},
-                                   {{81, any_number}, {65, any_number}},
-                                   {{61, 64}, {56, 64}}};
-constexpr VendorShapes sums_z[] = {{{65, any_number}, {17, any_number}},
-                                   {{17, 64}, {65, any_number}},
-                                   {{60, 64}, {56, 64}},
-                                   {{257, any_number}, {9, 16}}};
+constexpr CublasRange tsmttsm_ranges_s[] = {{{257, any_number}, {41, 64}},
+                                            {{97, any_number}, {49, 64}},
+                                            {{41, 64}, {65, any_number}},
+                                            {{97, any_number}, {65, any_number}},
+                                            {{65, 96}, {97, any_number}}};
+constexpr CublasRange tsmttsm_ranges_d[] = {{{257, any_number}, {25, 64}},
+                                            {{17, 32}, {65, any_number}},
+                                            {{33, 64}, {128, any_number}},
+                                            {{81, any_number}, {65, any_number}}};
+constexpr CublasRange tsmttsm_ranges_c[] = {{{193, any_number}, {17, 64}},
+                                            {{65, any_number}, {49, 64}},
+                                            {{17, 64}, {65, any_number}},
+                                            {{81, any_number}, {65, any_number}},
+                                            {{61, 64}, {56, 64}}};
+constexpr CublasRange tsmttsm_ranges_z[] = {{{65, any_number}, {17, any_number}},
+                                            {{17, 64}, {65, any_number}},
+                                            {{60, 64}, {56, 64}},
+                                            {{257, any_number}, {9, 16}}};
 
-constexpr VendorShapes updates_s[] = {{{129, any_number}, {17, 64}},
-                                      {{17, 40}, {65, any_number}},
-                                      {{81, any_number}, {65, any_number}},
-                                      {{41, 80}, {129, any_number}}};
-constexpr VendorShapes updates_d[] = {{{97, any_number}, {17, any_number}},
-                                      {{57, 96}, {65, any_number}},
-                                      {{17, 56}, {129, any_number}}};
-constexpr VendorShapes updates_c[] = {{{129, any_number}, {17, any_number}},
-                                      {{65, 128}, {17, 32}},
-                                      {{65, 128}, {49, any_number}},
-                                      {{25, 64}, {65, any_number}}};
-constexpr VendorShapes updates_z[] = {{{129, any_number}, {17, any_number}},
-                                      {{97, 128}, {17, 64}},
-                                      {{49, 64}, {65, any_number}},
-                                      {{65, 128}, {129, any_number}}};
+constexpr CublasRange tsmm_ranges_s[] = {{{129, any_number}, {17, 64}},
+                                         {{17, 40}, {65, any_number}},
+                                         {{81, any_number}, {65, any_number}},
+                                         {{41, 80}, {129, any_number}}};
+constexpr CublasRange tsmm_ranges_d[] = {{{97, any_number}, {17, any_number}},
+                                         {{57, 96}, {65, any_number}},
+                                         {{17, 56}, {129, any_number}}};
+constexpr CublasRange tsmm_ranges_c[] = {{{129, any_number}, {17, any_number}},
+                                         {{65, 128}, {17, 32}},
+                                         {{65, 128}, {49, any_number}},
+                                         {{25, 64}, {65, any_number}}};
+constexpr CublasRange tsmm_ranges_z[] = {{{129, any_number}, {17, any_number}},
+                                         {{97, 128}, {17, 64}},
+                                         {{49, 64}, {65, any_number}},
+                                         {{65, 128}, {129, any_number}}};
 
-std::span<const VendorShapes> vendor_shapes(Dtype scalar, bool sums) {
+std::span<const CublasRange> cublas_ranges(Dtype scalar, bool sums) {
     switch (scalar) {
         case Dtype::s:
-            return sums ? std::span<const VendorShapes>(sums_s) : updates_s;
+            return sums ? std::span<const CublasRange>(tsmttsm_ranges_s) : tsmm_ranges_s;
         case Dtype::d:
-            return sums ? std::span<const VendorShapes>(sums_d) : updates_d;
+            return sums ? std::span<const CublasRange>(tsmttsm_ranges_d) : tsmm_ranges_d;
         case Dtype::c:
-            return sums ? std::span<const VendorShapes>(sums_c) : updates_c;
+            return sums ? std::span<const CublasRange>(tsmttsm_ranges_c) : tsmm_ranges_c;
         default:
-            return sums ? std::span<const VendorShapes>(sums_z) : updates_z;
+            return sums ? std::span<const CublasRange>(tsmttsm_ranges_z) : tsmm_ranges_z;
     }
 }
 
 }  // namespace
 
-bool prefers_cublas_sums(Dtype scalar, int m, int n) {
-    return contain(vendor_shapes(scalar, true), m, n);
+bool prefers_cublas_tsmttsm(Dtype scalar, int m, int n) {
+    return contain(cublas_ranges(scalar, true), m, n);
 }
 
-bool prefers_cublas(Dtype scalar, int m, int n) {
-    return contain(vendor_shapes(scalar, false), m, n);
+bool prefers_cublas_tsmm(Dtype scalar, int m, int n) {
+    return contain(cublas_ranges(scalar, false), m, n);
 }
 
 ProductShape ProductShape::streams_of_sums(Dtype scalar, int m, int n) {

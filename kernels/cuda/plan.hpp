@@ -41,14 +41,15 @@ bool prefers_streams(Dtype scalar, int m, int n);
 /// few columns. Measured on an H100 and an H200 (docs/notes/kernels.md).
 bool prefers_streamed_sums(Dtype scalar, int m, int n);
 /// True for a product C = A^H B, or Y = X C + beta Y, that cuBLAS computes faster than the kernels
-/// of this library: both operands are wide. Measured on an H200 (docs/notes/kernels.md).
-bool prefers_cublas_sums(Dtype scalar, int m, int n);
-bool prefers_cublas(Dtype scalar, int m, int n);
+/// of this library. Mostly both operands are wide; in z also more than 256 columns of A with 9 to
+/// 16 of B. Measured on an H200 (docs/notes/kernels.md).
+bool prefers_cublas_tsmttsm(Dtype scalar, int m, int n);
+bool prefers_cublas_tsmm(Dtype scalar, int m, int n);
 /// The most columns of A in one launch of a streamed tsmttsm, whose sums are in registers.
 inline constexpr int widest_streamed_sums = 512;
-/// The most columns of A in one launch of a streamed tsmttsm, of the m columns of A. `aligned`: its
-/// rows start at multiples of 16 bytes and have a multiple of 16 bytes; otherwise the kernels also
-/// compute up to 16 bytes of columns before a panel.
+/// The widest panel of an A of m columns for a streamed tsmttsm. `aligned`: the rows start at
+/// multiples of 16 bytes and have a multiple of 16 bytes. Otherwise the panel is narrower by the
+/// elements of 16 bytes, because its copies may start before it.
 int streamed_sums_panel(Dtype scalar, int m, bool aligned);
 /// The classes of rows of the streamed kernels: RowClass::most_steps.
 inline constexpr int streamed_row_classes = 4;

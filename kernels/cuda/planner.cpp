@@ -245,7 +245,9 @@ void Planner::choose(const PlanChoice& choice) {
     if (!text.empty() && !valid_.contains(text)) {
         if (!plan_of<TsmttsmPlan>(text) && !plan_of<TsmmPlan>(text) && !plan_of<MixedPlan>(text) &&
             !plan_of<MtsmPlan>(text)) {
-            throw InputError("\"" + text + "\" is not a plan of tsmttsm, tsmm or mtsm");
+            throw InputError(
+                "\"" + text +
+                "\" is not a plan of tsmttsm, tsmm, mtsm or tsmttsm in mixed precision");
         }
         valid_.insert(text);
     }

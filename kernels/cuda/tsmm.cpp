@@ -239,8 +239,7 @@ void tsmm(Context& ctx, const TsmmArgs<T>& args, void* workspace) {
 
 template <class T>
 void append_kernels(Planner& planner, const TsmmArgs<T>& args, KernelList& list) {
-    if (args.m == 0 || args.n == 0 ||
-        (args.d == nullptr && args.x != args.y && prefers_cublas(dtype_v<T>, args.m, args.n))) {
+    if (args.m == 0 || args.n == 0 || Cublas::serves(planner.choice(), args)) {
         return;  // without cuBLAS, the first product compiles its kernels
     }
     if (args.d != nullptr && !joins(planner, args)) {

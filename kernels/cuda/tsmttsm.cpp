@@ -158,7 +158,7 @@ std::size_t workspace_bytes(Context& ctx, const TsmttsmArgs<T>& args) {
 
 template <class T>
 void append_kernels(Planner& planner, const TsmttsmArgs<T>& args, KernelList& list) {
-    if (args.a != args.b && prefers_cublas_sums(dtype_v<T>, args.m, args.n)) {
+    if (Cublas::serves(planner.choice(), args)) {
         return;  // without cuBLAS, the first product compiles them
     }
     for_each_panel(planner, args, [&](const Panel<T>& panel) {

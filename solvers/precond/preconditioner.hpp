@@ -58,9 +58,10 @@ PreconditionerOptions parse_preconditioner(const std::string& text);
 /// definite) if A is, except that ilu is Hermitian only up to rounding.
 ///
 /// jacobi, block_jacobi: the inverses of diagonal blocks (within the rows of a rank), stored as a
-/// SparseMatrix: one product without communication, on the host and on a device, where the set-up
-/// runs, too (solvers/precond/block_jacobi.hpp). Memory: rows x block_size entries. InputError
-/// names the rows of a singular block.
+/// SparseMatrix: one product without communication, on the host and on a device. A device also
+/// inverts the blocks if the rank has at least 2^19 rows (block_jacobi.hpp). Memory: rows x
+/// block_size entries, during the set-up three times as many. InputError names the rows of a
+/// singular block.
 /// chebyshev: the polynomial of degree `degree` - 1 in A whose residual polynomial is smallest on
 /// [lower, upper]; degree - 1 products, no all-reduce, on the host and on a device. A must be
 /// Hermitian positive definite and outlive M. InputError if Lanczos finds an eigenvalue estimate

@@ -114,7 +114,7 @@ std::vector<Setting> matrix_or_row(double) {
     return settings;
 }
 
-/// The fastest of all tilings against that of the library.
+/// The fastest of ten tilings against that of the library.
 std::vector<Setting> autotuning(double) {
     std::vector<Setting> settings;
     for (const char* const kernel : {"batched-lu", "batched-cholesky"}) {

@@ -108,7 +108,7 @@ std::vector<Figure> figures() {
          "(section 3.2.2, V100)",
          thread_counts},
         {"6",
-         "TSM2R: V0 inner product, V1 outer product, V2 and shared memory, V3 and "
+         "TSM2R: V0 inner product, V1 outer product, V2 = V1 with shared memory, V3 = V2 with "
          "prefetching",
          "case", Quantity::bandwidth,
          "V1 2.2 to 4.7 times V0; V2 1.1 to 2.1 times V1; V3 1.3 to 3.5 (mean 1.9) times V2 "

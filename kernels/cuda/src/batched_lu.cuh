@@ -492,8 +492,8 @@ struct LuPanels {
         }
 #pragma unroll
         for (int s = 0; s < slots; ++s) {
-            // Other rows get a factor of 0, not a branch. 0 times infinity or NaN can change them
-            // only if the status becomes that of a later column.
+            // Rows that are pivots already get the factor 0 instead of a branch. An infinity or NaN
+            // in the pivot row can still change them; the status then names a column.
             const bool below = position[s] > column;
             row[s][k] = choose(below, factor[s], row[s][k]);
             const T subtracted = choose(below, -factor[s], T{});

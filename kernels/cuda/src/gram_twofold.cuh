@@ -236,8 +236,9 @@ struct GramDiagonalTile {
 };
 
 /// The work of a warp. The columns are `groups` groups of 8. Tile k of 16 x 8 belongs to warp k %
-/// team of the warps of a team, the tile of 8 x 8 at the diagonal of groups 2 k and 2 k + 1 to warp
-/// team - 1 - k. Together they cover the upper triangle.
+/// team of the warps of a team. The tile of 8 x 8 of group 2 k by itself belongs to warp team - 1 -
+/// k; the products of group 2 k + 1 with itself are part of a tile of 16 x 8. Together they cover
+/// the upper triangle.
 template <GramTwofoldConfig CFG>
 struct GramWork {
     static constexpr int groups = ceil_div(CFG.n, 8);

@@ -515,6 +515,23 @@ TEST(Nvrtc, CompilesShiftedGramsWithoutSpills) {
     EXPECT_EQ(report("shifted Gram matrices, sm_80, sm_90", all), 0);
 }
 
+/// Devices with less shared memory have smaller tilings, or none.
+TEST(GramTwofoldTiling, FitsIntoLittleSharedMemory) {
+    for (const int kilobytes : {48, 64, 99, 163, 227}) {
+        for (int n = 1; n <= widest_panel; ++n) {
+            const GramTwofoldTiling tiling(n, Layout{}, static_cast<std::size_t>(kilobytes) << 10);
+            if (tiling.shared_bytes == 0) {
+                EXPECT_LT(kilobytes, 163) << n;
+                continue;
+            }
+            const GramTwofoldConfig& config = tiling.config;
+            EXPECT_GE(config.threads, 32 * config.team) << n;
+            EXPECT_GE(config.rows, 32) << n;
+            EXPECT_EQ(config.rows / 32 % (config.threads / 32 / config.team), 0) << n;
+        }
+    }
+}
+
 TEST(Nvrtc, CompilesTwofoldGramsWithoutSpills) {
     Batch batch(40);
     for (const char* arch : {"sm_80", "sm_90"}) {

@@ -429,29 +429,30 @@ TEST(Plans, StreamedKernelsServeRowsThatStartAnywhere) {
     }
 }
 
-/// Wide products by cuBLAS: cases of docs/notes/kernels.md. Narrow ones never.
+/// Wide products by cuBLAS: cases of docs/notes/kernels.md. Narrow ones never, except z with more
+/// than 256 columns of A and 8 of B.
 TEST(Plans, CublasIsForTwoWideOperandsOnly) {
     for (const Dtype scalar : scalars) {
         for (const int m : {1, 16, 40, 64, 200, 400, 5000}) {
             for (const int n : {1, 8, 16}) {
                 const bool is_wide = scalar == Dtype::z && m > 256 && n > 8;
-                EXPECT_FALSE(prefers_cublas(scalar, m, n)) << m << "x" << n;
-                EXPECT_EQ(prefers_cublas_sums(scalar, m, n), is_wide) << m << "x" << n;
-                EXPECT_FALSE(prefers_cublas_sums(scalar, n, m)) << n << "x" << m;
+                EXPECT_FALSE(prefers_cublas_tsmm(scalar, m, n)) << m << "x" << n;
+                EXPECT_EQ(prefers_cublas_tsmttsm(scalar, m, n), is_wide) << m << "x" << n;
+                EXPECT_FALSE(prefers_cublas_tsmttsm(scalar, n, m)) << n << "x" << m;
             }
         }
         for (int m = 1; m <= 56; ++m) {
-            EXPECT_FALSE(prefers_cublas(scalar, m, m)) << m;
-            EXPECT_FALSE(prefers_cublas_sums(scalar, m, m)) << m;
+            EXPECT_FALSE(prefers_cublas_tsmm(scalar, m, m)) << m;
+            EXPECT_FALSE(prefers_cublas_tsmttsm(scalar, m, m)) << m;
         }
         for (const int m : {300, 400, 1000}) {
             for (const int n : {64, 128, 300}) {
-                EXPECT_TRUE(prefers_cublas(scalar, m, n)) << m << "x" << n;
-                EXPECT_TRUE(prefers_cublas_sums(scalar, m, n)) << m << "x" << n;
+                EXPECT_TRUE(prefers_cublas_tsmm(scalar, m, n)) << m << "x" << n;
+                EXPECT_TRUE(prefers_cublas_tsmttsm(scalar, m, n)) << m << "x" << n;
             }
         }
-        EXPECT_EQ(prefers_cublas(scalar, 112, 112), scalar != Dtype::z);
-        EXPECT_EQ(prefers_cublas_sums(scalar, 72, 72), scalar == Dtype::z);
+        EXPECT_EQ(prefers_cublas_tsmm(scalar, 112, 112), scalar != Dtype::z);
+        EXPECT_EQ(prefers_cublas_tsmttsm(scalar, 72, 72), scalar == Dtype::z);
     }
 }
 
