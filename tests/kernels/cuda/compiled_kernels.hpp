@@ -20,6 +20,7 @@
 #include <gtest/gtest.h>
 
 #include "kernels/cuda/nvrtc_compile.hpp"
+#include "kernels/cuda/plan.hpp"
 #include "tests/support/test_context.hpp"
 
 namespace quiver::cuda {
@@ -132,6 +133,11 @@ class Batch {
     std::map<std::string, CompileRequest> open_;
     std::vector<CompileRequest> requests_;
 };
+
+/// sm_80 has no bulk copies and less shared memory.
+inline Machine machine_of(const std::string& arch) {
+    return arch == "sm_80" ? Machine{163 * 1024, 164 * 1024, false} : Machine{};
+}
 
 /// Prints one line for all instances, and one for each that spills. Returns how many spill.
 inline int report(const char* title, const std::vector<Resources>& all) {
