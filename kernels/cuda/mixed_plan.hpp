@@ -54,7 +54,7 @@ std::vector<MixedPlan> mixed_plans(const MixedShape& shape, const Machine& machi
 MixedShape unfolded(const MixedShape& shape);
 
 /// Returns nothing if the plan is not legal for the shape or the machine.
-std::optional<PlannedKernel> kernel_of(const MixedPlan& plan, const MixedShape& shape,
+std::optional<PlannedKernel> kernel_of(const MixedPlan& plan, const MixedShape& given,
                                        const Machine& machine);
 
 /// The shape that wide_tsmttsm is compiled for: sums of `words` doubles each.

@@ -25,6 +25,7 @@ using namespace cuda;
 /// An aligned address for the layout of operands that do not exist.
 template <class T>
 T* some_address() {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr)
     return reinterpret_cast<T*>(std::uintptr_t{1} << 20);
 }
 

@@ -59,8 +59,8 @@ void check(const PreconditionerOptions& options) {
 template <class T>
 class Incomplete final : public Operator<T> {
   public:
-    Incomplete(RowMap map, IncompleteLu<T> factors)
-        : map_(std::move(map)), factors_(std::move(factors)) {}
+    Incomplete(const RowMap& map, IncompleteLu<T> factors)
+        : map_(map), factors_(std::move(factors)) {}
     const RowMap& row_map() const override { return map_; }
     void apply(Context& ctx, BlockView<const T> x, BlockView<T> y) override {
         factors_.solve(ctx, x, y);
@@ -190,8 +190,8 @@ void warn_if_indefinite(Context& ctx, const SparseLdlt<T>& factor, double shift)
 template <class T>
 class SolvesOnRankZero final : public Operator<T> {
   public:
-    SolvesOnRankZero(RowMap map, std::unique_ptr<SparseLdlt<T>> factor)
-        : map_(std::move(map)), factor_(std::move(factor)) {}
+    SolvesOnRankZero(const RowMap& map, std::unique_ptr<SparseLdlt<T>> factor)
+        : map_(map), factor_(std::move(factor)) {}
     const RowMap& row_map() const override { return map_; }
     void apply(Context& ctx, BlockView<const T> x, BlockView<T> y) override {
         const Comm& comm = ctx.comm();

@@ -133,7 +133,7 @@ TYPED_TEST(Preconditioner, DiagonalBlocksAreTakenFromEveryStorage) {
     const auto value_of = [](std::int64_t row, std::int64_t column) {
         return T(static_cast<real_t<T>>(1 + (row * 7 + column * 3) % 11));
     };
-    const auto has_entry = [n](std::int64_t row, std::int64_t column) {
+    const auto has_entry = [](std::int64_t row, std::int64_t column) {
         return row % 400 == 3 || (row + column) % 3 == 0 || column == n - 1 - row;
     };
     CsrRows<T> rows;

@@ -46,7 +46,7 @@ class KernelPackTest : public ::testing::Test {
     }
     /// Writes a pack with the program and a note; returns its path.
     std::string write_pack(const CompileRequest& request, const CompiledProgram& program) const {
-        const std::string path = (folder / KernelPack::file_name("sm_90")).string();
+        std::string path = (folder / KernelPack::file_name("sm_90")).string();
         const std::string key = key_of(request);
         KernelPack::write(path, {{record_name(key), to_record(key, program)}, {"note", "text"}});
         return path;
@@ -116,6 +116,7 @@ TEST(ProgramRecord, AKeyDependsOnASourceAndWhatItIncludes) {
             edited[changed].text = "int other;\n";
         }
         std::vector<std::uint64_t> result;
+        result.reserve(edited.size());
         for (const EmbeddedSource& source : edited) {
             result.push_back(hash_with_includes(edited, source.name));
         }
