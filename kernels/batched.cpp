@@ -257,6 +257,7 @@ BatchFailures find_failures(Context& ctx, std::span<const int> status) {
     return failures;
 }
 
+// NOLINTBEGIN(bugprone-macro-parentheses): a type
 #define QUIVER_INSTANTIATE(T)                                                                     \
     template void lu_factor(Context&, MatrixBatch<T>, std::span<int>, std::span<int>);            \
     template void lu_solve(Context&, MatrixBatch<const T>, std::span<const int>, MatrixBatch<T>); \
@@ -268,6 +269,7 @@ BatchFailures find_failures(Context& ctx, std::span<const int> status) {
     template void cholesky_solve(Context&, MatrixBatch<const T>, MatrixBatch<T>);                 \
     template void cholesky_inverse(Context&, MatrixBatch<const T>, MatrixBatch<T>);               \
     template void cholesky_log_determinant<T>(Context&, MatrixBatch<const T>, std::span<real_t<T>>);
+// NOLINTEND(bugprone-macro-parentheses)
 QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
 #undef QUIVER_INSTANTIATE
 

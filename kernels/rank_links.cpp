@@ -277,7 +277,9 @@ void RankLinks::set_most_wait(double seconds) {
     }
 }
 
+// NOLINTBEGIN(bugprone-macro-parentheses): a type
 #define QUIVER_INSTANTIATE(T) template void RankLinks::sum(Context&, T*, std::size_t);
+// NOLINTEND(bugprone-macro-parentheses)
 QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
 #undef QUIVER_INSTANTIATE
 

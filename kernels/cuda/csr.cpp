@@ -131,9 +131,11 @@ void prefix_sums(Context& ctx, std::int64_t* data, std::int64_t count) {
     launch(ctx, kernel("prefix_in_tiles"), all, data, count, sums.as<std::int64_t>());
 }
 
+// NOLINTBEGIN(bugprone-macro-parentheses): a type
 #define QUIVER_INSTANTIATE(Index)                                                  \
     template void count_entries(Context&, const PartSlots<Index>&, std::int64_t*); \
     template void rows_of_blocks(Context&, std::int64_t, int, Index*, Index*);
+// NOLINTEND(bugprone-macro-parentheses)
 QUIVER_INSTANTIATE(std::int32_t)
 QUIVER_INSTANTIATE(std::int64_t)
 #undef QUIVER_INSTANTIATE

@@ -298,6 +298,7 @@ void replace_on_device(Context& ctx, const MatrixStorage& storage, std::int64_t 
     template std::optional<MatrixStorage> store_on_device(Context&, const CsrArrays<T, Index>&, \
                                                           std::int64_t, std::int64_t,           \
                                                           const SparseFormat&, bool);
+// NOLINTBEGIN(bugprone-macro-parentheses): a type
 #define QUIVER_INSTANTIATE(T)                                                                   \
     template void blocks_on_device(Context&, const MatrixStorage&, std::int64_t, int, T*);      \
     template MatrixStorage store_blocks_on_device(Context&, std::int64_t, int, T*);             \
@@ -305,6 +306,7 @@ void replace_on_device(Context& ctx, const MatrixStorage& storage, std::int64_t 
                                     const T*);                                                  \
     QUIVER_INSTANTIATE_FROM(T, std::int32_t)                                                    \
     QUIVER_INSTANTIATE_FROM(T, std::int64_t)
+// NOLINTEND(bugprone-macro-parentheses)
 QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
 #undef QUIVER_INSTANTIATE
 #undef QUIVER_INSTANTIATE_FROM

@@ -75,9 +75,11 @@ std::unique_ptr<Operator<T>> block_jacobi(Context& ctx, SparseMatrix<T>& a, int 
         SparseMatrix<T>::from_diagonal_blocks(ctx, map, size, std::move(inverses)));
 }
 
+// NOLINTBEGIN(bugprone-macro-parentheses): a type
 #define QUIVER_INSTANTIATE(T)                                                           \
     template std::unique_ptr<Operator<T>> block_jacobi(Context&, SparseMatrix<T>&, int, \
                                                        std::int64_t);
+// NOLINTEND(bugprone-macro-parentheses)
 QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
 #undef QUIVER_INSTANTIATE
 

@@ -486,9 +486,11 @@ std::unique_ptr<Operator<T>> make_preconditioner(Context& ctx, SparseMatrix<T>& 
     }
 }
 
+// NOLINTBEGIN(bugprone-macro-parentheses): a type
 #define QUIVER_INSTANTIATE(T)                                  \
     template std::unique_ptr<Operator<T>> make_preconditioner( \
         Context&, SparseMatrix<T>&, const PreconditionerOptions&, SparseMatrix<T>*);
+// NOLINTEND(bugprone-macro-parentheses)
 QUIVER_FOR_EACH_SCALAR(QUIVER_INSTANTIATE)
 #undef QUIVER_INSTANTIATE
 
