@@ -3,14 +3,28 @@
 // without it, and does not load several hundred megabytes.
 #pragma once
 
+#include <cstdlib>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <dlfcn.h>
 
 #include "blockvec/error.hpp"
 
 namespace quiver {
+
+/// The files of an optional library to try: the one that the environment variable names, none if it
+/// is `none`; without the variable those of the known versions.
+inline std::vector<std::string> library_files(const char* variable,
+                                              std::vector<std::string> known) {
+    const char* const chosen = std::getenv(variable);
+    if (chosen == nullptr || *chosen == '\0') {
+        return known;
+    }
+    return chosen == std::string("none") ? std::vector<std::string>()
+                                         : std::vector<std::string>{chosen};
+}
 
 class SharedLibrary {
   public:

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/cuda/cublas.hpp"
 
-#include <cstdlib>
 #include <initializer_list>
 #include <utility>
 #include <vector>
@@ -21,15 +20,8 @@ void require_cublas(int status, const char* what) {
     }
 }
 
-/// The file that QUIVER_CUBLAS names, nothing for `none`, or without this variable the file of each
-/// known version.
 std::vector<std::string> cublas_files() {
-    const char* const chosen = std::getenv("QUIVER_CUBLAS");
-    if (chosen == nullptr || *chosen == '\0') {
-        return {"libcublas.so.13", "libcublas.so.12"};
-    }
-    return chosen == std::string("none") ? std::vector<std::string>()
-                                         : std::vector<std::string>{chosen};
+    return library_files("QUIVER_CUBLAS", {"libcublas.so.13", "libcublas.so.12"});
 }
 
 /// cuBLAS expects complex double operands at multiples of 16 bytes.

@@ -229,18 +229,16 @@ int most_behind(const Layout& rows, int scalar_bytes) {
 }  // namespace
 
 Served Served::streams(Dtype scalar, int m, int n, const Layout& x, const Layout& y) {
-    ProductShape shape = ProductShape::streams(scalar, m, n);
-    const int bytes = shape.scalar_bytes();
-    shape = ProductShape::streams(scalar, m + most_behind(x, bytes), n);
-    return {shape, streamed_layout(x.unit >= std::min(bytes, 16), bytes),
+    const int bytes = ProductShape(scalar, 1, 1).scalar_bytes();
+    return {ProductShape::streams(scalar, m + most_behind(x, bytes), n),
+            streamed_layout(x.unit >= std::min(bytes, 16), bytes),
             streamed_layout(has_tensor_kernels(scalar) && y.unit == 16, bytes)};
 }
 
 Served Served::streams_of_sums(Dtype scalar, int m, int n, const Layout& a) {
-    ProductShape shape = ProductShape::streams_of_sums(scalar, m, n);
-    const int bytes = shape.scalar_bytes();
-    shape = ProductShape::streams_of_sums(scalar, m + most_behind(a, bytes), n);
-    return {shape, streamed_layout(a.unit >= std::min(bytes, 16), bytes), Layout::any(bytes)};
+    const int bytes = ProductShape(scalar, 1, 1).scalar_bytes();
+    return {ProductShape::streams_of_sums(scalar, m + most_behind(a, bytes), n),
+            streamed_layout(a.unit >= std::min(bytes, 16), bytes), Layout::any(bytes)};
 }
 
 std::vector<ProductShape> ProductShape::streamed_sums(Dtype scalar) {

@@ -2,7 +2,6 @@
 #include "solvers/dense/cusolver.hpp"
 
 #include <complex>
-#include <cstdlib>
 #include <utility>
 
 #include "blockvec/device.hpp"
@@ -19,15 +18,8 @@ void require_cusolver(int status, const char* what) {
     }
 }
 
-/// The file that QUIVER_CUSOLVER names, nothing for `none`, or without this variable the file of
-/// each known version.
 std::vector<std::string> files_to_try() {
-    const char* const chosen = std::getenv("QUIVER_CUSOLVER");
-    if (chosen == nullptr || *chosen == '\0') {
-        return {"libcusolver.so.12", "libcusolver.so.11"};
-    }
-    return chosen == std::string("none") ? std::vector<std::string>()
-                                         : std::vector<std::string>{chosen};
+    return library_files("QUIVER_CUSOLVER", {"libcusolver.so.12", "libcusolver.so.11"});
 }
 
 }  // namespace

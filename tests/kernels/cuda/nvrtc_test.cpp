@@ -308,7 +308,7 @@ TEST(Nvrtc, CompilesStreamedSumsWithFewSpills) {
         // The fastest plan for this shape has 128 sums in a thread.
         const bool has_many_sums =
             kernel.expression.find(".m=512,.n=16,.same=false,.tile_m=8") != std::string::npos;
-        EXPECT_LE(kernel.spilled_bytes, has_many_sums ? 160 : 0) << kernel.expression;
+        EXPECT_LE(kernel.spilled_bytes, has_many_sums ? 136 : 0) << kernel.expression;
     }
 }
 
